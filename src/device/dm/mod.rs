@@ -1,0 +1,7 @@
+//! Device-mapper tables and status lines as values (`Documentation/admin-guide/device-mapper/*.rst`).
+
+mod status;
+mod table;
+
+pub use status::CacheStatus;
+pub use table::{CacheTable, TableLine, Target};

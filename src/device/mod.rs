@@ -1,0 +1,18 @@
+//! What is on the machine: block devices, the superblocks found on them, and how they stack.
+//!
+//! Pure: parsers take byte slices or a [`ReadAt`], never a path. [`crate::sys`] fills an [`Inventory`] from the running
+//! machine, from `--sysroot DIR` or from a snapshot.
+
+pub mod dm;
+mod inventory;
+pub mod lvm;
+mod read;
+pub mod superblock;
+
+pub use inventory::{
+    Content, Device, DeviceKind, DevNo, Filesystem, Hardware, Inventory, MdArray, Mount, Swap,
+};
+pub use read::{ReadAt, ReadError, read_vec};
+
+/// Bytes in one sector, the unit of every block-layer length in this crate (`SECTOR_SIZE`, linux/blk_types.h).
+pub const SECTOR: u64 = 512;

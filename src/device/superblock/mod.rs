@@ -1,0 +1,5 @@
+//! Superblocks that tell what a device is: one file per format, a pure parser of bytes each.
+
+pub mod dmcache;
+pub mod md;
+pub mod probe;
