@@ -1,0 +1,129 @@
+//! From what was seen to a plan or a refusal. Pure.
+
+mod verdict;
+
+pub use verdict::Verdict;
+
+use crate::device::lvm::Id;
+use crate::device::Inventory;
+use crate::settings::{BootPlan, CommandLine};
+
+/// Everything a decision depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Situation<'a> {
+    /// What the machine shows now.
+    pub inventory: &'a Inventory,
+    /// What the host recorded.
+    pub plan: &'a BootPlan,
+    /// What the kernel command line asks.
+    pub line: &'a CommandLine,
+    /// Where we are in time.
+    pub clock: Clock,
+}
+
+/// Whole seconds on the monotonic clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// Seconds since the initramfs began.
+    pub now: u64,
+    /// When the origin was first seen complete; `None` while it is not.
+    pub origin_complete: Option<u64>,
+    /// When the stock image gives up (initramfs-tools: `max(30, rootdelay)`).
+    pub limit: u64,
+}
+
+/// What to do now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Not our case: root is there, or is not what we know.
+    Nothing {
+        /// Why, for the log.
+        why: String,
+    },
+    /// Too early.
+    Wait {
+        /// Seconds on [`Clock::now`] when the next look decides.
+        until: u64,
+        /// What is waited for, for the console (`cache SSD <model, serial> missing`).
+        what: String,
+    },
+    /// Do this.
+    Act(Plan),
+    /// Do nothing, and say why and what the reader can do.
+    Refuse(Refusal),
+}
+
+/// A plan: printed, compared and tested before anything is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// VG name.
+    pub vg: String,
+    /// VG id.
+    pub vg_id: Id,
+    /// Seqno the plan was made from; a different one on disk voids the plan.
+    pub seqno: u64,
+    /// Missing physical volumes it is about.
+    pub missing: Vec<Id>,
+    /// Physical volumes that LVM may see.
+    pub visible: Vec<Id>,
+    /// The worst verdict it rests on.
+    pub verdict: Verdict,
+    /// Why this may be done, one sentence a line.
+    pub reasons: Vec<String>,
+    /// The steps in order.
+    pub steps: Vec<Step>,
+}
+
+/// One step and the reason for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What is done.
+    pub action: StepAction,
+    /// Why, for the dry run and the log.
+    pub why: String,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepAction {
+    /// Saves the VG text as read to `/run/originboot`.
+    Backup,
+    /// `lvm lvconvert --yes [--force] --uncache VG/LV`.
+    Uncache {
+        /// LV name.
+        lv: String,
+        /// `--force`: only for passthrough and cachevol writeback.
+        force: bool,
+    },
+    /// `lvm vgcfgrestore --file … VG` with an edited text.
+    Restore {
+        /// The whole edited text.
+        text: String,
+        /// `--force`: the VG holds a thin pool.
+        force: bool,
+    },
+    /// `lvm vgreduce --removemissing VG`; never with `--force`.
+    RemoveMissing,
+    /// `lvm lvchange -ay VG/LV`.
+    Activate {
+        /// LV name.
+        lv: String,
+    },
+    /// `lvm vgchange -aay VG`.
+    ActivateAll,
+}
+
+/// Why nothing is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Frozen code (`ORIGIN_MISSING`, `DIRTY`, …) for reports and tests.
+    pub code: &'static str,
+    /// The verdict, where there is one.
+    pub verdict: Option<Verdict>,
+    /// What is wrong, one sentence a line.
+    pub reasons: Vec<String>,
+    /// Commands or actions for the reader, one a line. Never empty.
+    pub remedy: Vec<String>,
+    /// The token that allows a detach of this case, where one may be asked for.
+    pub token: Option<String>,
+}

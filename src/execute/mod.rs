@@ -1,0 +1,1 @@
+//! Carrying a plan out: step, check, step, check. The machine is seen through [`Host`] alone.

@@ -1,0 +1,1 @@
+//! What a boot did: written by the early program, read by `originboot status`.
