@@ -3,6 +3,7 @@
 //! Pure: parsers take byte slices or a [`ReadAt`], never a path. [`crate::sys`] fills an [`Inventory`] from the running
 //! machine, from `--sysroot DIR` or from a snapshot.
 
+mod bytes;
 pub mod dm;
 mod inventory;
 pub mod lvm;

@@ -3,5 +3,5 @@
 mod status;
 mod table;
 
-pub use status::CacheStatus;
-pub use table::{CacheTable, TableLine, Target};
+pub use status::{CacheCounters, CacheStatus};
+pub use table::{CacheTable, DmError, TableLine, Target};

@@ -10,9 +10,27 @@ mod model;
 pub mod names;
 mod scan;
 pub mod text;
+mod vg;
 
 pub use id::{Id, IdError};
-pub use label::{Area, PvLabel};
+pub use label::{Area, LvmError, PvLabel};
 pub use mda::{MdaError, MdaText};
 pub use model::{CacheMode, CacheSettings, Lv, Pv, RaidLeg, Segment, SegmentKind, Stripe, Vg, VgError};
-pub use scan::{PvScan, VgConflict, VgSeen, read_pv, volume_groups};
+pub use scan::{PvScan, VgConflict, VgSeen, damaged_texts, read_pv, volume_groups};
+
+/// LVM's checksum: CRC-32 with a start value of its own and no final inversion (lvm2 `lib/misc/crc.c`,
+/// `INITIAL_CRC`). The `crc` crate wants the start value of a reflected CRC bit-reversed.
+fn crc(bytes: &[u8]) -> u32 {
+    const LVM: ::crc::Algorithm<u32> = ::crc::Algorithm {
+        width: 32,
+        poly: 0x04c1_1db7,
+        init: 0xf597_a6cf_u32.reverse_bits(),
+        refin: true,
+        refout: true,
+        xorout: 0,
+        check: 0,
+        residue: 0,
+    };
+    static CRC: ::crc::Crc<u32> = ::crc::Crc::<u32>::new(&LVM);
+    CRC.checksum(bytes)
+}

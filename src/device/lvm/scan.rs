@@ -1,0 +1,205 @@
+//! From devices to volume groups: which text is the newest, which PVs it lists, which of them are there.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::label::{Area, LvmError, PvLabel};
+use super::mda::{self, MdaError, MdaText};
+use super::{Id, Vg, VgError};
+use crate::device::read::ReadAt;
+
+/// Metadata areas read per PV, LVM's own limit (`FMT_TEXT_MAX_MDAS_PER_PV`).
+const MAX_AREAS: usize = 2;
+
+/// What one device says as a physical volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PvScan {
+    /// Its label.
+    pub label: PvLabel,
+    /// The committed text of each metadata area that holds one.
+    pub texts: Vec<MdaText>,
+    /// Metadata areas that could not be read.
+    pub errors: Vec<MdaError>,
+}
+
+/// Reads a device as a physical volume. `None`: it is none.
+///
+/// # Errors
+/// [`LvmError`] for a failing read of the label's sectors, or a damaged label. A damaged metadata area is not an
+/// error here but stands in [`PvScan::errors`].
+pub fn read_pv(device: &(impl ReadAt + ?Sized)) -> Result<Option<PvScan>, LvmError> {
+    let Some(label) = PvLabel::read(device)? else { return Ok(None) };
+    let mut scan = PvScan { texts: Vec::new(), errors: Vec::new(), label };
+    for (index, area) in scan.label.metadata_areas.iter().enumerate() {
+        if index >= MAX_AREAS {
+            scan.errors.push(MdaError { offset: area.offset, reason: "more metadata areas than LVM makes".into() });
+            break;
+        }
+        match mda::read(device, *area) {
+            Ok(text) => scan.texts.extend(text),
+            Err(error) => scan.errors.push(error),
+        }
+    }
+    Ok(Some(scan))
+}
+
+/// One volume group as the readable PVs show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VgSeen {
+    /// The newest text, parsed.
+    pub vg: Vg,
+    /// The newest text as it stands on disk.
+    pub text: Vec<u8>,
+    /// Its checksum on disk.
+    pub crc: u32,
+    /// PVs that the newest text lists and that are readable.
+    pub present: Vec<Id>,
+    /// PVs that the newest text lists and that are not readable.
+    pub missing: Vec<Id>,
+    /// Readable PVs whose own text is of this VG, but which the newest text no longer lists.
+    pub outdated: Vec<Id>,
+    /// PVs listed by the newest text that carry an older one, with its sequence number.
+    pub older: Vec<(Id, u64)>,
+    /// Listed PVs of which more than one readable device carries the label (a clone, an array's member, a path).
+    pub duplicates: Vec<Id>,
+    /// Two texts of the highest sequence number differ.
+    pub conflict: Option<VgConflict>,
+    /// What could not be read on the PVs of this VG, one sentence each.
+    pub damaged: Vec<String>,
+}
+
+/// Texts of equal sequence number and different content: the VG was changed on two sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VgConflict {
+    /// The sequence number.
+    pub seqno: u64,
+    /// Each PV with the checksum of its text, in the order seen.
+    pub texts: Vec<(Id, u32)>,
+}
+
+/// One distinct text, and the PVs that carry it.
+struct Copy<'a> {
+    text: &'a MdaText,
+    vg: Vg,
+    carriers: Vec<Id>,
+}
+
+/// Puts PVs together to volume groups, ordered by VG id.
+///
+/// The highest sequence number wins; among equals the first seen, as in lvm2 (`metadata.c:_vg_read`). PVs without a
+/// metadata area count as present when the newest text lists them.
+#[must_use]
+pub fn volume_groups<'a>(pvs: impl IntoIterator<Item = &'a PvScan>) -> Vec<VgSeen> {
+    let pvs: Vec<&PvScan> = pvs.into_iter().collect();
+    let mut groups: BTreeMap<Id, Vec<Copy<'_>>> = BTreeMap::new();
+    let mut damage: HashMap<Id, Vec<String>> = HashMap::new();
+    let mut seen = BTreeSet::new();
+    let mut twice = BTreeSet::new();
+    for (text, carriers) in distinct_texts(&pvs) {
+        match Vg::from_text(&text.text) {
+            Ok(vg) => groups.entry(vg.id).or_default().push(Copy { text, vg, carriers }),
+            Err(error) => {
+                for id in carriers {
+                    damage.entry(id).or_default().push(unparsed(id, text.area, &error));
+                }
+            }
+        }
+    }
+    for pv in &pvs {
+        let id = pv.label.id;
+        if !seen.insert(id) {
+            twice.insert(id);
+        }
+        let errors = pv.errors.iter().map(|error| format!("physical volume {id}: {error}"));
+        damage.entry(id).or_default().extend(errors);
+    }
+    groups.into_values().filter_map(|copies| vg_seen(copies, &seen, &twice, &damage)).collect()
+}
+
+/// Texts that do not parse, whatever VG they may be of, each with its PV.
+#[must_use]
+pub fn damaged_texts<'a>(pvs: impl IntoIterator<Item = &'a PvScan>) -> Vec<(Id, VgError)> {
+    let pvs: Vec<&PvScan> = pvs.into_iter().collect();
+    let mut damaged = Vec::new();
+    for (text, carriers) in distinct_texts(&pvs) {
+        if let Err(error) = Vg::from_text(&text.text) {
+            damaged.extend(carriers.into_iter().map(|id| (id, error.clone())));
+        }
+    }
+    damaged
+}
+
+fn unparsed(id: Id, area: Area, error: &VgError) -> String {
+    format!("physical volume {id}: metadata area at byte {}: {error}", area.offset)
+}
+
+/// Each distinct text once, in the order seen, with the ids of its carriers. Checksum and length find candidates; the
+/// bytes decide, because a checksum can be forged.
+fn distinct_texts<'a>(pvs: &[&'a PvScan]) -> Vec<(&'a MdaText, Vec<Id>)> {
+    let mut distinct: Vec<(&MdaText, Vec<Id>)> = Vec::new();
+    let mut index: HashMap<(u32, usize), Vec<usize>> = HashMap::new();
+    for pv in pvs {
+        for text in &pv.texts {
+            let same_sum = index.entry((text.crc, text.text.len())).or_default();
+            let known = same_sum.iter().copied().find(|at| distinct.get(*at).is_some_and(|d| d.0.text == text.text));
+            let at = known.unwrap_or_else(|| {
+                distinct.push((text, Vec::new()));
+                same_sum.push(distinct.len() - 1);
+                distinct.len() - 1
+            });
+            if let Some((_, carriers)) = distinct.get_mut(at)
+                && !carriers.contains(&pv.label.id)
+            {
+                carriers.push(pv.label.id);
+            }
+        }
+    }
+    distinct
+}
+
+fn vg_seen(
+    mut copies: Vec<Copy<'_>>,
+    seen: &BTreeSet<Id>,
+    twice: &BTreeSet<Id>,
+    damage: &HashMap<Id, Vec<String>>,
+) -> Option<VgSeen> {
+    let seqno = copies.iter().map(|copy| copy.vg.seqno).max()?;
+    let rivals: Vec<(Id, u32)> = copies
+        .iter()
+        .filter(|copy| copy.vg.seqno == seqno)
+        .flat_map(|copy| copy.carriers.iter().map(|id| (*id, copy.text.crc)))
+        .collect();
+    let newest_count = copies.iter().filter(|copy| copy.vg.seqno == seqno).count();
+    let conflict = (newest_count > 1).then(|| VgConflict { seqno, texts: rivals });
+    let newest_at = copies.iter().position(|copy| copy.vg.seqno == seqno)?;
+    let carriers: BTreeMap<Id, u64> = highest_per_carrier(&copies);
+    let newest = copies.swap_remove(newest_at);
+    let listed: BTreeSet<Id> = newest.vg.pvs.iter().map(|pv| pv.id).collect();
+    let in_order = |keep: &dyn Fn(&Id) -> bool| newest.vg.pvs.iter().map(|pv| pv.id).filter(|id| keep(id)).collect();
+    let present: Vec<Id> = in_order(&|id| seen.contains(id));
+    let outdated: Vec<Id> = carriers.keys().filter(|id| !listed.contains(id)).copied().collect();
+    let older = present.iter().filter_map(|id| Some((*id, *carriers.get(id)?))).filter(|(_, own)| *own < seqno);
+    let damaged = present.iter().chain(&outdated).filter_map(|id| damage.get(id)).flatten().cloned();
+    Some(VgSeen {
+        missing: in_order(&|id| !seen.contains(id)),
+        duplicates: in_order(&|id| twice.contains(id)),
+        older: older.collect(),
+        damaged: damaged.collect(),
+        text: newest.text.text.clone(),
+        crc: newest.text.crc,
+        conflict,
+        present,
+        outdated,
+        vg: newest.vg,
+    })
+}
+
+fn highest_per_carrier(copies: &[Copy<'_>]) -> BTreeMap<Id, u64> {
+    let mut highest = BTreeMap::new();
+    for copy in copies {
+        for id in &copy.carriers {
+            let own = highest.entry(*id).or_insert(copy.vg.seqno);
+            *own = (*own).max(copy.vg.seqno);
+        }
+    }
+    highest
+}
