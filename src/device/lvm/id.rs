@@ -50,6 +50,14 @@ impl Id {
         if length == id.len() { Ok(Self(id)) } else { Err(IdError::Length(length)) }
     }
 
+    /// Parses the printed or the compact form.
+    ///
+    /// # Errors
+    /// [`IdError`].
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        Self::from_bytes(text.as_bytes())
+    }
+
     /// The 32 characters without dashes.
     #[must_use]
     pub fn compact(&self) -> &str {
@@ -62,7 +70,7 @@ impl FromStr for Id {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        Self::from_bytes(text.as_bytes())
+        Self::parse(text)
     }
 }
 

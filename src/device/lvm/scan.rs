@@ -169,7 +169,7 @@ fn vg_seen(
         .flat_map(|copy| copy.carriers.iter().map(|id| (*id, copy.text.crc)))
         .collect();
     let newest_count = copies.iter().filter(|copy| copy.vg.seqno == seqno).count();
-    let conflict = (newest_count > 1).then(|| VgConflict { seqno, texts: rivals });
+    let conflict = (newest_count > 1).then_some(VgConflict { seqno, texts: rivals });
     let newest_at = copies.iter().position(|copy| copy.vg.seqno == seqno)?;
     let carriers: BTreeMap<Id, u64> = highest_per_carrier(&copies);
     let newest = copies.swap_remove(newest_at);

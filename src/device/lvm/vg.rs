@@ -58,7 +58,8 @@ impl Vg {
             lvs: at.children("logical_volumes", |lv| lv_of(lv, &names))?,
             tree: Section::new(),
         };
-        no_id_twice(vg.pvs.iter().map(|pv| pv.id)).map_err(|id| at.field("physical_volumes", &format!("{id} twice")))?;
+        no_id_twice(vg.pvs.iter().map(|pv| pv.id))
+            .map_err(|id| at.field("physical_volumes", &format!("{id} twice")))?;
         no_id_twice(vg.lvs.iter().map(|lv| lv.id)).map_err(|id| at.field("logical_volumes", &format!("{id} twice")))?;
         vg.tree = tree;
         Ok(vg)

@@ -149,7 +149,11 @@ impl Section {
             for _ in 0..depth {
                 f.write_str("\t")?;
             }
-            if lexer::is_bare(key) { f.write_str(key)? } else { print_string(f, key)? }
+            if lexer::is_bare(key) {
+                f.write_str(key)?
+            } else {
+                print_string(f, key)?
+            }
             match node {
                 Node::Value(value) => writeln!(f, " = {value}")?,
                 Node::Section(section) => {

@@ -6,7 +6,8 @@ use super::*;
 
 #[test]
 fn every_kind_of_value() {
-    let text = b"# comment\ncontents=\"Text\"\nneg=-5 list=[1,\"two\",[3],]\nempty = []\nvg0 { id=\"x\" # more\n sub{}}\n\0";
+    let text =
+        b"# comment\ncontents=\"Text\"\nneg=-5 list=[1,\"two\",[3],]\nempty = []\nvg0 { id=\"x\" # more\n sub{}}\n\0";
     let tree = Section::parse(text).unwrap();
     assert_eq!(tree.str("contents"), Some("Text"));
     assert_eq!(tree.int("neg"), Some(-5));

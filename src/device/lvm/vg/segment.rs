@@ -45,10 +45,9 @@ fn kind(at: &Path<'_>, names: &Names<'_>) -> Result<SegmentKind, VgError> {
             fast: at.string("writecache")?,
             cleaner: at.number_or("cleaner", 0)? != 0,
         },
-        "thin" => SegmentKind::Thin {
-            pool: at.string("thin_pool")?,
-            external_origin: at.string_or("external_origin", "")?,
-        },
+        "thin" => {
+            SegmentKind::Thin { pool: at.string("thin_pool")?, external_origin: at.string_or("external_origin", "")? }
+        }
         "thin-pool" => SegmentKind::ThinPool { data: at.string("pool")?, metadata: at.string("metadata")? },
         "snapshot" => snapshot(at)?,
         "error" | "zero" => SegmentKind::Virtual { kind: full },
@@ -64,7 +63,7 @@ fn stripes(at: &Path<'_>) -> Result<Vec<Stripe>, VgError> {
 /// A list of name and first extent in turn, as many as `count` says.
 fn areas(at: &Path<'_>, key: &str, count: &str) -> Result<Vec<Stripe>, VgError> {
     let list = at.section.value(key).ok_or_else(|| at.field(key, "missing"))?.elements();
-    let areas: Vec<Stripe> = list.chunks(2).map_while(|pair| area(pair)).collect();
+    let areas: Vec<Stripe> = list.chunks(2).map_while(area).collect();
     if areas.len() * 2 != list.len() {
         return Err(at.field(key, "not a list of names and extents in turn"));
     }

@@ -4,10 +4,10 @@
 //! too. Linux `drivers/md/md.c:super_1_load` and `super_90_load`, `include/uapi/linux/raid/md_p.h`; held against
 //! `mdadm --examine` (`tests/fixtures/md`).
 
-mod v0;
-mod v1;
 #[cfg(test)]
 pub(crate) mod tests;
+mod v0;
+mod v1;
 
 use crate::device::SECTOR;
 use crate::device::read::{ReadAt, ReadError, read_vec};

@@ -42,10 +42,8 @@ pub(super) fn parse(block: &[u8], version: &'static str, sector: u64) -> Result<
         return Err(damaged(CHECKSUM, "the checksum is wrong"));
     }
     let dev_number = u32_at(160)?;
-    let role = (dev_number as usize)
-        .checked_mul(2)
-        .and_then(|at| at.checked_add(FIXED))
-        .and_then(|at| le16(covered, at));
+    let role =
+        (dev_number as usize).checked_mul(2).and_then(|at| at.checked_add(FIXED)).and_then(|at| le16(covered, at));
     let feature_map = u32_at(8)?;
     let name = text(block, 32, 32);
     Ok(Some(MdSuperblock {

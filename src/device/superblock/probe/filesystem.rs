@@ -59,7 +59,7 @@ fn vfat(head: &[u8]) -> Option<Filesystem> {
     }
     let name = if array(head, 82) == Some(*b"FAT32   ") {
         82
-    } else if matches!(&array(head, 54), Some(b"FAT12   " | b"FAT16   ")) {
+    } else if [*b"FAT12   ", *b"FAT16   "].map(Some).contains(&array(head, 54)) {
         54
     } else {
         return None;
