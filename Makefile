@@ -1,0 +1,76 @@
+# Everything a reader or a builder calls. The logic of the VM scenarios is in tests/vm/ (see tests/vm/README.md).
+
+PREFIX ?= /usr
+DESTDIR ?=
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# The bases of the virtual machines are made with debootstrap and chroot: root, or sudo.
+ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E env HOME="$$HOME" PATH="$$PATH")
+VM := $(ROOT) python3 tests/vm/vm.py
+EARLY := --locked --profile early --no-default-features --features early
+FEATURES_EARLY := --no-default-features --features early
+EARLY_MAX_KIB := 600
+
+.PHONY: all build deps demo test unit lint size install vm vm-list vm-all vm-test vm-mutants cuts bench-boot fuzz
+
+all: build
+
+build:
+	$(CARGO) build --locked --release --bin originboot
+	$(CARGO) build $(EARLY) --bin originboot-early
+
+# What the other targets need and this machine lacks, from the distribution's packages.
+deps:
+	@sh tests/vm/deps.sh
+
+test: deps lint unit vm-test
+
+unit:
+	$(CARGO) test --locked
+
+lint:
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) clippy --locked $(FEATURES_EARLY) --bin originboot-early -- -D warnings
+	@sh tests/vm/lint-shell.sh
+
+size: build
+	@python3 tests/vm/size.py $(TARGET)/early/originboot-early $(EARLY_MAX_KIB)
+
+install: build
+	install -D -m 755 $(TARGET)/release/originboot $(DESTDIR)$(PREFIX)/bin/originboot
+	install -D -m 755 $(TARGET)/early/originboot-early $(DESTDIR)$(PREFIX)/libexec/originboot/originboot-early
+	if [ -d hooks/usr ]; then mkdir -p $(DESTDIR)/usr && cp -R --preserve=mode hooks/usr/. $(DESTDIR)/usr/; fi
+	if [ -f packaging/originboot.toml ]; then \
+		install -D -m 644 packaging/originboot.toml $(DESTDIR)$(PREFIX)/lib/originboot/originboot.toml; fi
+
+# The names of all VM scenarios and their variants.
+vm-list:
+	@python3 tests/vm/vm.py list
+
+# One scenario, for example: make vm SCENARIO=10-pool-writethrough-pulled@debian12   (V=1 shows the consoles)
+vm: deps build
+	@$(VM) run $(if $(V),--verbose) "$(SCENARIO)"
+
+# All of them, two at a time; SHARD=1/3 takes a third. What passed with these very programs is not run again.
+vm-all: deps build
+	@$(VM) all --shard "$(SHARD)"
+
+vm-test: deps build
+	@$(VM) all --test
+
+vm-mutants: deps
+	@$(ROOT) python3 tests/vm/mutants.py $(MUTANT)
+
+cuts: deps build
+	@$(VM) run 91-cuts-detach@every
+
+demo: deps build
+	@$(ROOT) python3 tests/vm/demo.py
+
+bench-boot: deps build
+	@$(ROOT) python3 tests/vm/bench_boot.py
+
+# T seconds for each target of fuzz/.
+fuzz:
+	@sh tests/vm/fuzz.sh $(or $(T),60)

@@ -1,0 +1,1 @@
+"""Everything that the VM scenarios share: base systems, layouts, images, virtual machines."""

@@ -1,0 +1,55 @@
+"""Initramfs images: built by the real update-initramfs of the base, in a copy-on-write copy of it."""
+
+import pathlib
+import shutil
+
+from .base import Base, Overlay
+from .env import Broken, build_once, digest
+
+# Small images boot in a third of the time of MODULES=most under TCG.
+CONFIG = {
+    "/etc/initramfs-tools/conf.d/vm": "MODULES=list\nBUSYBOX=y\nCOMPRESS=zstd\nRESUME=none\n",
+    "/etc/initramfs-tools/modules": "virtio_pci\nvirtio_blk\next4\n",
+    "/etc/fstab": "/dev/mapper/vg0-root / ext4 defaults 0 0\n",
+}
+
+
+def stock(system: Base, files=None) -> pathlib.Path:
+    """The image of the unmodified packages; `files` are configuration files the machine has (mdadm.conf)."""
+    files = {**CONFIG, **(files or {})}
+    key = f"stock-{system.key}-{digest(*[part for item in sorted(files.items()) for part in item])}"
+    return build_once("image", key, lambda work: _build(system, files, [], work)) / "initrd.img"
+
+
+def originboot(system: Base, stage: pathlib.Path, stage_key: str, snapshot: pathlib.Path, files=None) -> pathlib.Path:
+    """The image of a machine with the package installed: `stage` is its installed tree, `snapshot` a dump of the host."""
+    files = {**CONFIG, **(files or {})}
+    key = digest(system.key, stage_key, snapshot.parent.name, *[part for item in sorted(files.items()) for part in item])
+    return build_once("image", f"originboot-{key}", lambda work: _build(system, files, [(stage, snapshot)], work)) / "initrd.img"
+
+
+def _build(system: Base, files: dict, product: list, work: pathlib.Path):
+    copy = Overlay(system, work / "copy")
+    for name, body in files.items():
+        copy.add(name, body)
+    command = ["update-initramfs", "-c", "-k", system.release]
+    for stage, snapshot in product:
+        copy.add_tree(stage)
+        for path in snapshot.rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                copy.add(f"/snapshot/{path.relative_to(snapshot)}", path.read_bytes())
+            elif path.is_symlink():
+                target = copy.upper / "snapshot" / path.relative_to(snapshot)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.symlink_to(path.readlink())
+            else:
+                (copy.upper / "snapshot" / path.relative_to(snapshot)).mkdir(parents=True, exist_ok=True)
+        command = ["env", "ORIGINBOOT_SYSROOT=/snapshot", *command]
+    log = work / "build.log"
+    # The base has an image from its installation: -c wants none.
+    copy.run(["sh", "-c", 'rm -f "/boot/initrd.img-$1"; shift; exec "$@"', "sh", system.release, *command], log=log)
+    image = copy.upper / "boot" / f"initrd.img-{system.release}"
+    if not image.is_file():
+        raise Broken(f"update-initramfs made no image, see {log}")
+    shutil.move(image, work / "initrd.img")
+    shutil.rmtree(copy.work, ignore_errors=True)
