@@ -4,10 +4,14 @@ mod bootplan;
 mod cmdline;
 #[cfg(feature = "cli")]
 mod file;
+#[cfg(feature = "cli")]
+mod nearest;
 mod policy;
 
 pub use bootplan::{BootPlan, BootPlanError, PlannedMount, PlannedPv, PvRole, StackItem};
 pub use cmdline::{CommandLine, Request};
 #[cfg(feature = "cli")]
-pub use file::{Settings, SettingsError};
+pub use file::{ADMIN_FILE, ADMIN_FOLDER, Layer, MAX_SETTINGS, Settings, SettingsError, VENDOR_FILE};
+#[cfg(feature = "cli")]
+pub use nearest::{hint, nearest};
 pub use policy::{Action, Policy, PolicyError};
