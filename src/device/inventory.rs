@@ -1,6 +1,6 @@
 //! The [`Inventory`]: every block device the machine shows, with what a bounded look at it found.
 
-use super::dm::TableLine;
+use super::dm::{CacheStatus, TableLine};
 use super::lvm::{Id, PvScan};
 use super::superblock::md::MdSuperblock;
 
@@ -84,6 +84,8 @@ pub enum DeviceKind {
         uuid: String,
         /// Loaded table; empty where it could not be read.
         table: Vec<TableLine>,
+        /// What its cache target says of itself; `None` without one, or where it could not be asked.
+        cache: Option<CacheStatus>,
         /// Suspended at the time of the look.
         suspended: bool,
     },

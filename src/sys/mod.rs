@@ -1,1 +1,8 @@
 //! The only code that touches the machine.
+
+mod dm;
+pub mod reader;
+mod root;
+pub mod scan;
+
+pub use root::{Root, SysError};
