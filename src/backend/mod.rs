@@ -120,11 +120,12 @@ pub trait Backend: Sync {
     /// What the origin is worth without the cache. Never fails: doubt is a verdict.
     fn assess(&self, inventory: &Inventory, group: &VgSeen, set: &CacheSet) -> Assessment;
 
-    /// Steps that detach the cache from this one set, its devices being absent. Called only when all rules allow it.
+    /// Steps that detach the caches of these sets of one VG, their devices being absent. Called only when all rules
+    /// allow it.
     ///
     /// # Errors
     /// A sentence when no way is known.
-    fn plan(&self, group: &VgSeen, set: &CacheSet) -> Result<Vec<Step>, String>;
+    fn plan(&self, group: &VgSeen, sets: &[&CacheSet]) -> Result<Vec<Step>, String>;
 
     /// What an image needs for this set to come up, and for the steps of [`Backend::plan`].
     fn requirements(&self, set: &CacheSet) -> Requirements;

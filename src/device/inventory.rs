@@ -2,6 +2,7 @@
 
 use super::dm::{CacheStatus, TableLine};
 use super::lvm::{Id, PvScan};
+use super::superblock::dmcache;
 use super::superblock::md::MdSuperblock;
 
 /// Major and minor number of a block device.
@@ -24,12 +25,37 @@ impl std::fmt::Display for DevNo {
 pub struct Inventory {
     /// Block devices, ordered by kernel name.
     pub devices: Vec<Device>,
+    /// What was read inside LVs, straight from their physical volumes.
+    pub inside: Vec<Inside>,
     /// Mounted file systems (empty in an initramfs).
     pub mounts: Vec<Mount>,
     /// Active swap areas and swap signatures, for the hibernation rule.
     pub swaps: Vec<Swap>,
     /// `/proc/vmcore` exists: this is a crash kernel.
     pub crash_kernel: bool,
+}
+
+/// The first block of an LV that is not active, read through [`super::lvm::view`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inside {
+    /// The VG.
+    pub vg_id: Id,
+    /// The LV.
+    pub lv_id: Id,
+    /// What is there.
+    pub found: Found,
+}
+
+/// Kinds of first blocks a decision asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Block 0 of a dm-cache metadata device, or why it is none.
+    CacheMetadata(Result<dmcache::Superblock, String>),
+    /// A swap area.
+    Swap {
+        /// A hibernation image is stored.
+        hibernated: bool,
+    },
 }
 
 /// One block device.

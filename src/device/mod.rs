@@ -10,7 +10,9 @@ pub mod lvm;
 mod read;
 pub mod superblock;
 
-pub use inventory::{Content, DevNo, Device, DeviceKind, Filesystem, Hardware, Inventory, MdArray, Mount, Swap};
+pub use inventory::{
+    Content, DevNo, Device, DeviceKind, Filesystem, Found, Hardware, Inside, Inventory, MdArray, Mount, Swap,
+};
 pub use read::{ReadAt, ReadError, read_vec};
 
 /// Bytes in one sector, the unit of every block-layer length in this crate (`SECTOR_SIZE`, linux/blk_types.h).

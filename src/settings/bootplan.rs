@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! originboot-plan 1
-//! root vg=vg0 vgid=… lv=root lvid=… fs=ext4
+//! root vg=vg0 vgid=… lv=root lvid=… fs=ext4 systemid=
 //! policy safe=detach bounded=detach unknown=hold unsafe=hold
 //! pv id=… vg=vg0 role=cache device=/dev/md1 size=250069680 model=Samsung%20SSD serial=S3 md=<uuid>:raid0:2
 //! ```
@@ -46,6 +46,8 @@ pub struct PlannedMount {
     pub lv_id: Id,
     /// File system type, empty where unknown.
     pub fs: String,
+    /// The VG's `system_id` while this host ran from it: that one is not foreign. Empty where it has none.
+    pub system_id: String,
 }
 
 /// What a physical volume does for its VG.
@@ -190,7 +192,8 @@ impl std::fmt::Display for BootPlan {
         writeln!(f, "{MAGIC}")?;
         if let Some(root) = &self.root {
             let (vg, lv, fs) = (encode(&root.vg), encode(&root.lv), encode(&root.fs));
-            writeln!(f, "root vg={vg} vgid={} lv={lv} lvid={} fs={fs}", root.vg_id, root.lv_id)?;
+            write!(f, "root vg={vg} vgid={} lv={lv} lvid={}", root.vg_id, root.lv_id)?;
+            writeln!(f, " fs={fs} systemid={}", encode(&root.system_id))?;
         }
         let p = &self.policy;
         write!(f, "policy safe={} bounded={}", p.safe.as_str(), p.bounded.as_str())?;
@@ -255,13 +258,14 @@ impl<'a> Record<'a> {
     }
 
     fn mount(&self) -> Result<PlannedMount, String> {
-        self.check_keys(&["vg", "vgid", "lv", "lvid", "fs"], &[])?;
+        self.check_keys(&["vg", "vgid", "lv", "lvid", "fs", "systemid"], &[])?;
         Ok(PlannedMount {
             vg: self.get("vg")?,
             vg_id: self.id("vgid")?,
             lv: self.get("lv")?,
             lv_id: self.id("lvid")?,
             fs: self.get("fs")?,
+            system_id: self.get("systemid")?,
         })
     }
 
@@ -360,6 +364,7 @@ mod tests {
                 lv: "root".into(),
                 lv_id: id('b'),
                 fs: "ext4".into(),
+                system_id: String::new(),
             }),
             policy: Policy { unknown: Action::Detach, ..Policy::default() },
             pvs: vec![PlannedPv {

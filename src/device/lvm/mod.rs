@@ -11,6 +11,8 @@ pub mod names;
 mod scan;
 pub mod text;
 mod vg;
+mod usage;
+pub mod view;
 
 pub use id::{Id, IdError};
 pub use label::{Area, LvmError, PvLabel};

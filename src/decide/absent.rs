@@ -1,0 +1,82 @@
+//! Rule 3: a physical volume is absent only when nothing below it can still produce it.
+
+use crate::device::lvm::Id;
+use crate::device::superblock::md::MdRole;
+use crate::device::{Content, DeviceKind, Inventory};
+use crate::settings::{BootPlan, StackItem};
+
+/// What is known of a physical volume that is not readable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Absence {
+    /// Nothing below it is there, or what is there cannot produce it any more.
+    Absent,
+    /// The stock path may still produce it: it goes first, until our deadline.
+    Pending(String),
+    /// A LUKS container that is there, locked. Not absent at all.
+    Locked(String),
+}
+
+/// Looks for whatever was recorded below this PV.
+pub(super) fn of(inventory: &Inventory, plan: &BootPlan, id: &Id) -> Absence {
+    let Some(planned) = plan.pv(id) else { return Absence::Absent };
+    let mut worst = Absence::Absent;
+    for item in &planned.stack {
+        match look(inventory, item) {
+            Absence::Absent => {}
+            // What is deepest in the stack decides last: a locked container beats a pending array.
+            Absence::Pending(why) if worst == Absence::Absent => worst = Absence::Pending(why),
+            Absence::Pending(_) => {}
+            locked @ Absence::Locked(_) => worst = locked,
+        }
+    }
+    worst
+}
+
+fn look(inventory: &Inventory, item: &StackItem) -> Absence {
+    match item {
+        StackItem::Md { uuid, level, disks } => md(inventory, uuid, level, *disks),
+        StackItem::Luks { uuid } => {
+            let container = inventory
+                .devices
+                .iter()
+                .find(|d| matches!(&d.content, Content::Luks { uuid: found, .. } if found == uuid));
+            match container {
+                Some(device) if inventory.above(&device.name).next().is_none() => {
+                    Absence::Locked(format!("the LUKS container {uuid} on {} is there, locked", device.name))
+                }
+                _ => Absence::Absent,
+            }
+        }
+        StackItem::Multipath { uuid } => {
+            let there = inventory.dm_by_uuid(uuid).is_some();
+            if there { Absence::Pending(format!("the multipath map {uuid} is there")) } else { Absence::Absent }
+        }
+        StackItem::Loop { file } => {
+            let attached =
+                inventory.devices.iter().find(|d| matches!(&d.kind, DeviceKind::Loop { file: f } if f == file));
+            match attached {
+                Some(device) => Absence::Pending(format!("{} is attached to {file}", device.name)),
+                None => Absence::Absent,
+            }
+        }
+    }
+}
+
+/// An array can come while any member is there, except a level that has no redundancy and lacks one.
+fn md(inventory: &Inventory, uuid: &str, level: &str, disks: u32) -> Absence {
+    let members = inventory
+        .devices
+        .iter()
+        .filter(|d| {
+            matches!(&d.content, Content::MdMember(sb) if sb.uuid == uuid && matches!(sb.role, MdRole::Active(_)))
+        })
+        .count();
+    if members == 0 {
+        return Absence::Absent;
+    }
+    let redundant = !matches!(level, "raid0" | "linear");
+    if !redundant && (members as u64) < u64::from(disks) {
+        return Absence::Absent;
+    }
+    Absence::Pending(format!("{members} of {disks} members of the {level} array {uuid} are there"))
+}

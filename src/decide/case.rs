@@ -1,0 +1,137 @@
+//! One VG with physical volumes gone: what each of its LVs would be worth.
+
+use std::collections::BTreeSet;
+
+use crate::backend::{self, Assessment, CacheSet};
+use crate::device::lvm::{Id, Lv, Vg, VgSeen};
+use crate::device::{Found, Inventory};
+
+/// A VG, the physical volumes it has to do without, and what follows for each LV.
+#[derive(Debug)]
+pub(super) struct Case<'a> {
+    pub group: &'a VgSeen,
+    /// Missing, marked missing by LVM, or holding a cache that cannot be loaded: lvm must not see them.
+    pub gone: BTreeSet<Id>,
+    /// Those of `gone` that are there, but broken: with the reason.
+    pub broken: Vec<(Id, String)>,
+    /// Cache sets whose cache side stands on a PV that is gone, origin whole.
+    pub sets: Vec<(CacheSet, Assessment)>,
+    /// Visible LVs in VG order.
+    pub lvs: Vec<LvCase<'a>>,
+}
+
+/// One visible LV.
+#[derive(Debug)]
+pub(super) struct LvCase<'a> {
+    pub lv: &'a Lv,
+    pub state: LvState,
+}
+
+/// What the loss of the PVs means for an LV.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LvState {
+    /// Touches none of them.
+    Whole,
+    /// Loses its cache only: indices into [`Case::sets`].
+    CacheGone(Vec<usize>),
+    /// Its own extents lie on them.
+    DataGone,
+}
+
+impl<'a> Case<'a> {
+    pub fn new(inventory: &Inventory, group: &'a VgSeen) -> Self {
+        let vg = &group.vg;
+        let found: Vec<(&dyn backend::Backend, CacheSet)> = backend::ALL
+            .iter()
+            .flat_map(|b| b.discover(std::slice::from_ref(group)).into_iter().map(move |set| (*b, set)))
+            .collect();
+        let mut gone: BTreeSet<Id> = group.missing.iter().copied().collect();
+        gone.extend(vg.pvs.iter().filter(|pv| pv.is_marked_missing()).map(|pv| pv.id));
+        let broken = broken_caches(inventory, group, &found, &gone);
+        gone.extend(broken.iter().map(|(id, _)| *id));
+
+        let gone_names: BTreeSet<&str> =
+            vg.pvs.iter().filter(|pv| gone.contains(&pv.id)).map(|pv| pv.name.as_str()).collect();
+        let sets: Vec<(CacheSet, Assessment)> = found
+            .into_iter()
+            .filter(|(_, set)| set.cache_pvs.iter().any(|id| gone.contains(id)))
+            .map(|(backend, set)| {
+                let assessment = backend.assess(inventory, group, &set);
+                (set, assessment)
+            })
+            .collect();
+        let lvs = vg.visible_lvs().map(|lv| LvCase { lv, state: state(vg, lv, &sets, &gone_names) }).collect();
+        Self { group, gone, broken, sets, lvs }
+    }
+
+    /// Physical volumes that lvm may see.
+    pub fn visible(&self) -> Vec<Id> {
+        self.group.present.iter().filter(|id| !self.gone.contains(id)).copied().collect()
+    }
+
+    /// The state of a visible LV.
+    pub fn state_of(&self, name: &str) -> Option<&LvState> {
+        self.lvs.iter().find(|c| c.lv.name == name).map(|c| &c.state)
+    }
+
+    /// Visible LVs whose own data is gone.
+    pub fn lost(&self) -> impl Iterator<Item = &str> {
+        self.lvs.iter().filter(|c| c.state == LvState::DataGone).map(|c| c.lv.name.as_str())
+    }
+}
+
+fn state(vg: &Vg, lv: &Lv, sets: &[(CacheSet, Assessment)], gone: &BTreeSet<&str>) -> LvState {
+    let below = vg.closure(&lv.name);
+    let mut of_caches: BTreeSet<&str> = BTreeSet::new();
+    let mut touched = Vec::new();
+    for (index, (set, _)) in sets.iter().enumerate() {
+        if below.iter().any(|l| l.id == set.lv_id) {
+            touched.push(index);
+            of_caches.extend(vg.closure(&set.pool).into_iter().map(|l| l.name.as_str()));
+        }
+    }
+    let data_gone = below
+        .iter()
+        .filter(|l| !of_caches.contains(l.name.as_str()))
+        .any(|l| vg.pvs_of(l).iter().any(|pv| gone.contains(pv)));
+    match (data_gone, touched.is_empty()) {
+        (true, _) => LvState::DataGone,
+        (false, true) => LvState::Whole,
+        (false, false) => LvState::CacheGone(touched),
+    }
+}
+
+/// Caches whose devices are all there, but whose metadata block 0 says that the kernel cannot load them.
+fn broken_caches(
+    inventory: &Inventory,
+    group: &VgSeen,
+    found: &[(&dyn backend::Backend, CacheSet)],
+    gone: &BTreeSet<Id>,
+) -> Vec<(Id, String)> {
+    let mut broken = Vec::new();
+    for (_, set) in found {
+        if set.cache_pvs.iter().any(|id| gone.contains(id)) {
+            continue;
+        }
+        let Some(reason) = metadata_trouble(inventory, &group.vg, &set.pool) else { continue };
+        // An origin on the same PV would be hidden with the cache: then nothing can be done here.
+        let shared = set.cache_pvs.iter().any(|id| set.origin_pvs.contains(id));
+        if !shared {
+            broken.extend(set.cache_pvs.iter().map(|id| (*id, reason.clone())));
+        }
+    }
+    broken
+}
+
+fn metadata_trouble(inventory: &Inventory, vg: &Vg, pool: &str) -> Option<String> {
+    let below = vg.closure(pool);
+    inventory.inside.iter().filter(|i| i.vg_id == vg.id && below.iter().any(|l| l.id == i.lv_id)).find_map(|i| {
+        match &i.found {
+            Found::CacheMetadata(Err(reason)) => Some(format!("its cache metadata is damaged ({reason})")),
+            Found::CacheMetadata(Ok(superblock)) if superblock.needs_check() => {
+                Some("its cache metadata is flagged needs_check".to_owned())
+            }
+            _ => None,
+        }
+    })
+}

@@ -1,0 +1,139 @@
+//! Hard refusals: what this program does not decide about, with the sentence and the remedy.
+
+use super::case::Case;
+use super::Situation;
+use crate::device::lvm::{SegmentKind, Vg, VgSeen};
+use crate::device::{Content, Found};
+
+/// A rule that forbids acting: frozen code, sentence, remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Veto {
+    pub code: &'static str,
+    pub reason: String,
+    pub remedy: String,
+}
+
+fn veto(code: &'static str, reason: String, remedy: &str) -> Veto {
+    Veto { code, reason, remedy: remedy.to_owned() }
+}
+
+/// Rule 12: with a hibernation image, the memory of a running system refers to the disks as they are now.
+pub(super) fn hibernation(s: &Situation<'_>) -> Option<Veto> {
+    if s.line.noresume {
+        return None;
+    }
+    let on_device = s.inventory.devices.iter().find_map(|d| match d.content {
+        Content::Swap { hibernated: true, .. } => Some(format!("/dev/{}", d.name)),
+        _ => None,
+    });
+    let in_lv = s.inventory.inside.iter().find_map(|i| match i.found {
+        Found::Swap { hibernated: true } => Some(format!("the swap LV {}", i.lv_id)),
+        _ => None,
+    });
+    on_device.or(in_lv).map(|place| {
+        veto(
+            "HIBERNATED",
+            format!("{place} holds a hibernation image: the sleeping system relies on the disks as they are"),
+            "reconnect the SSD and resume; or boot with the kernel parameter noresume to give the image up",
+        )
+    })
+}
+
+/// What forbids even an activation without a VG write.
+pub(super) fn group(s: &Situation<'_>, group: &VgSeen) -> Option<Veto> {
+    let vg = &group.vg;
+    if let Some(conflict) = &group.conflict {
+        return Some(veto(
+            "CONFLICT",
+            format!("two physical volumes carry different texts of {} with the same seqno: {conflict}", vg.name),
+            "compare the copies with \"lvm pvck --dump metadata DEVICE\" and restore the right one from a rescue system",
+        ));
+    }
+    if !vg.lock_type.is_empty() && vg.lock_type != "none" {
+        return Some(veto(
+            "LOCK_TYPE",
+            format!("{} is a shared VG (lock_type {})", vg.name, vg.lock_type),
+            "start its lock manager on a rescue system and repair it there",
+        ));
+    }
+    let ours = s.plan.root.as_ref().is_some_and(|r| r.vg_id == vg.id && r.system_id == vg.system_id);
+    if !vg.system_id.is_empty() && !ours {
+        return Some(veto(
+            "SYSTEM_ID",
+            format!("{} belongs to the system \"{}\"", vg.name, vg.system_id),
+            "boot the system it belongs to, or change the id there with \"vgchange --systemid\"",
+        ));
+    }
+    if vg.has("EXPORTED") {
+        let remedy = "import it with \"lvm vgimport VG\", then type \"originboot retry\"";
+        return Some(veto("EXPORTED", format!("{} is exported", vg.name), remedy));
+    }
+    None
+}
+
+/// What forbids a change of the VG (rule 13).
+pub(super) fn vg_write(case: &Case<'_>) -> Option<Veto> {
+    let vg = &case.group.vg;
+    if !vg.has("RESIZEABLE") || !vg.has("WRITE") {
+        return Some(veto(
+            "NOT_RESIZEABLE",
+            format!("{} may not be changed (its status is {})", vg.name, vg.status.join(" ")),
+            "allow it with \"lvm vgchange --resizeable y VG\" once the SSD is back",
+        ));
+    }
+    if let Some(lv) = vg.lvs.iter().find(|lv| lv.has("LOCKED") || lv.has("PVMOVE")) {
+        return Some(veto(
+            "PVMOVE",
+            format!("{}/{} is being moved (pvmove)", vg.name, lv.name),
+            "reconnect the SSD and let pvmove finish, or abort it with \"lvm pvmove --abort\"",
+        ));
+    }
+    for (set, _) in &case.sets {
+        if let Some(veto) = set_veto(vg, &set.lv) {
+            return Some(veto);
+        }
+    }
+    None
+}
+
+fn set_veto(vg: &Vg, cached: &str) -> Option<Veto> {
+    let name = format!("{}/{cached}", vg.name);
+    for lv in &vg.lvs {
+        for segment in &lv.segments {
+            match &segment.kind {
+                SegmentKind::Snapshot { origin, .. } if origin == cached => {
+                    return Some(veto(
+                        "SNAPSHOT",
+                        format!("{name} has the snapshot {}: without the cache its content would not fit", lv.name),
+                        "reconnect the SSD; remove or merge the snapshot before the next failure",
+                    ));
+                }
+                SegmentKind::ThinPool { data, metadata } if data == cached || metadata == cached => {
+                    return Some(veto(
+                        "THIN_POOL",
+                        format!("{name} is the cached data of the thin pool {}", lv.name),
+                        "reconnect the SSD, or repair the pool from a rescue system",
+                    ));
+                }
+                SegmentKind::Other { kind, lvs, .. } if lvs.iter().any(|l| l == cached) => {
+                    return Some(veto(
+                        "SEGMENT_TYPE",
+                        format!("{name} is used by {}, of the type \"{kind}\" that is not decided about here", lv.name),
+                        "reconnect the SSD, or repair the VG from a rescue system",
+                    ));
+                }
+                _ => {}
+            }
+        }
+    }
+    vg.closure(cached).into_iter().find_map(|lv| {
+        lv.segments.iter().find_map(|s| match &s.kind {
+            SegmentKind::Other { kind, .. } => Some(veto(
+                "SEGMENT_TYPE",
+                format!("{name} stands on {}, of the type \"{kind}\" that is not decided about here", lv.name),
+                "reconnect the SSD, or repair the VG from a rescue system",
+            )),
+            _ => None,
+        })
+    })
+}
