@@ -1,6 +1,8 @@
 //! Caching technologies. Each is one variant of [`BackendKind`], one folder with the same four files (discover, assess,
 //! plan, requirements) and one line in [`ALL`]; the contract tests then apply by themselves.
 
+use std::collections::BTreeSet;
+
 pub mod lvm_cache;
 mod requirements;
 
@@ -121,11 +123,11 @@ pub trait Backend: Sync {
     fn assess(&self, inventory: &Inventory, group: &VgSeen, set: &CacheSet) -> Assessment;
 
     /// Steps that detach the caches of these sets of one VG, their devices being absent. Called only when all rules
-    /// allow it.
+    /// allow it. `gone`: the physical volumes that lvm must do without.
     ///
     /// # Errors
     /// A sentence when no way is known.
-    fn plan(&self, group: &VgSeen, sets: &[&CacheSet]) -> Result<Vec<Step>, String>;
+    fn plan(&self, group: &VgSeen, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result<Vec<Step>, String>;
 
     /// What an image needs for this set to come up, and for the steps of [`Backend::plan`].
     fn requirements(&self, set: &CacheSet) -> Requirements;

@@ -1,11 +1,24 @@
 //! From what was seen to a plan or a refusal. Pure.
 
+mod absent;
+mod case;
+mod choose;
+mod compose;
+mod rules;
+mod timing;
+mod token;
 mod verdict;
 
+#[cfg(test)]
+mod tests;
+
+pub use choose::{decide, origin_is_complete};
+pub use token::token;
 pub use verdict::Verdict;
 
-use crate::device::lvm::Id;
+use crate::backend::Evidence;
 use crate::device::Inventory;
+use crate::device::lvm::Id;
 use crate::settings::{BootPlan, CommandLine};
 
 /// Everything a decision depends on.
@@ -48,9 +61,9 @@ pub enum Decision {
         what: String,
     },
     /// Do this.
-    Act(Plan),
+    Act(Box<Plan>),
     /// Do nothing, and say why and what the reader can do.
-    Refuse(Refusal),
+    Refuse(Box<Refusal>),
 }
 
 /// A plan: printed, compared and tested before anything is done.
@@ -68,6 +81,8 @@ pub struct Plan {
     pub visible: Vec<Id>,
     /// The worst verdict it rests on.
     pub verdict: Verdict,
+    /// Facts the verdict rests on.
+    pub evidence: Vec<Evidence>,
     /// Why this may be done, one sentence a line.
     pub reasons: Vec<String>,
     /// The steps in order.
@@ -102,8 +117,25 @@ pub enum StepAction {
         /// `--force`: the VG holds a thin pool.
         force: bool,
     },
+    /// `lvm lvremove --yes VG/LV` of LVM's own spare metadata LV, which holds nothing.
+    RemoveSpare {
+        /// LV name.
+        lv: String,
+    },
     /// `lvm vgreduce --removemissing VG`; never with `--force`.
     RemoveMissing,
+    /// `lvm vgchange --addtag TAG VG`: names the cache PV for good.
+    Fence {
+        /// The tag.
+        tag: String,
+    },
+    /// A layer in RAM over the origin, which stays read-only: no VG write, nothing written to any disk.
+    Overlay {
+        /// The cached LV whose device the layer stands in for.
+        lv: String,
+        /// Its origin LV.
+        origin: String,
+    },
     /// `lvm lvchange -ay VG/LV`.
     Activate {
         /// LV name.
@@ -120,10 +152,41 @@ pub struct Refusal {
     pub code: &'static str,
     /// The verdict, where there is one.
     pub verdict: Option<Verdict>,
+    /// VG name, empty where none was found.
+    pub vg: String,
+    /// VG seqno, 0 where none was found.
+    pub seqno: u64,
+    /// Missing physical volumes it is about.
+    pub missing: Vec<Id>,
+    /// Facts the verdict rests on.
+    pub evidence: Vec<Evidence>,
     /// What is wrong, one sentence a line.
     pub reasons: Vec<String>,
     /// Commands or actions for the reader, one a line. Never empty.
     pub remedy: Vec<String>,
     /// The token that allows a detach of this case, where one may be asked for.
     pub token: Option<String>,
+}
+
+impl Plan {
+    /// Some step changes the VG's metadata.
+    #[must_use]
+    pub fn writes_vg(&self) -> bool {
+        self.steps.iter().any(|s| s.action.writes_vg())
+    }
+}
+
+impl StepAction {
+    /// The step changes the VG's metadata.
+    #[must_use]
+    pub fn writes_vg(&self) -> bool {
+        match self {
+            Self::Uncache { .. }
+            | Self::Restore { .. }
+            | Self::RemoveSpare { .. }
+            | Self::RemoveMissing
+            | Self::Fence { .. } => true,
+            Self::Backup | Self::Overlay { .. } | Self::Activate { .. } | Self::ActivateAll => false,
+        }
+    }
 }

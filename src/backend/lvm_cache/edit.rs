@@ -8,17 +8,16 @@ use std::collections::BTreeSet;
 
 use crate::backend::CacheSet;
 use crate::device::lvm::text::{Node, Section, Value};
-use crate::device::lvm::{Vg, VgSeen};
+use crate::device::lvm::{Id, Vg};
 
 /// LVM's spare for a pool's metadata (lvm2 `metadata/pool_manip.c`); it holds nothing.
 const PMSPARE: &str = "lvol0_pmspare";
 
-/// The text of this VG with these sets detached and its missing PVs dropped.
+/// The text of this VG with these sets detached and the PVs that are gone dropped.
 ///
 /// # Errors
 /// A sentence, where an LV that is not part of a set lies on a missing PV, or the text is not as expected.
-pub fn detached_text(group: &VgSeen, sets: &[&CacheSet]) -> Result<String, String> {
-    let vg = &group.vg;
+pub fn detached_text(vg: &Vg, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result<String, String> {
     let mut tree = vg.tree.clone();
     let body = tree.section_mut(&vg.name).ok_or("the text has no section of the VG's name")?;
     let lvs = body.section_mut("logical_volumes").ok_or("the text has no logical volumes")?;
@@ -29,7 +28,7 @@ pub fn detached_text(group: &VgSeen, sets: &[&CacheSet]) -> Result<String, Strin
         dropped.extend(vg.closure(&set.pool).into_iter().map(|lv| lv.name.clone()));
     }
     let missing: BTreeSet<&str> =
-        vg.pvs.iter().filter(|pv| group.missing.contains(&pv.id)).map(|pv| pv.name.as_str()).collect();
+        vg.pvs.iter().filter(|pv| gone.contains(&pv.id)).map(|pv| pv.name.as_str()).collect();
     if vg.lv(PMSPARE).is_some() && vg.pvs_below(PMSPARE).iter().any(|pv| missing.contains(pv)) {
         dropped.extend(vg.closure(PMSPARE).into_iter().map(|lv| lv.name.clone()));
     }

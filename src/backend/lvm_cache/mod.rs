@@ -10,10 +10,12 @@ mod tests;
 
 pub use edit::detached_text;
 
+use std::collections::BTreeSet;
+
 use super::{Assessment, Backend, BackendKind, CacheSet, Requirements};
 use crate::decide::Step;
 use crate::device::Inventory;
-use crate::device::lvm::VgSeen;
+use crate::device::lvm::{Id, VgSeen};
 
 /// The backend.
 #[derive(Debug)]
@@ -32,8 +34,8 @@ impl Backend for LvmCache {
         assess::assess(group, set)
     }
 
-    fn plan(&self, group: &VgSeen, sets: &[&CacheSet]) -> Result<Vec<Step>, String> {
-        plan::steps(group, sets)
+    fn plan(&self, group: &VgSeen, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result<Vec<Step>, String> {
+        plan::steps(group, gone, sets)
     }
 
     fn requirements(&self, set: &CacheSet) -> Requirements {

@@ -4,16 +4,18 @@
 //! forms used here returned 0 and left root linear with its own name and id. For a writeback pool every lvconvert form
 //! fails ("Failed to activate … to flush cache"), so its text is edited and restored.
 
+use std::collections::BTreeSet;
+
 use super::edit;
 use crate::backend::{CacheSet, Layout};
 use crate::decide::{Step, StepAction};
-use crate::device::lvm::{CacheMode, SegmentKind, VgSeen};
+use crate::device::lvm::{CacheMode, Id, SegmentKind, VgSeen};
 
 /// Steps for all sets of one VG whose cache device is absent.
-pub(super) fn steps(group: &VgSeen, sets: &[&CacheSet]) -> Result<Vec<Step>, String> {
+pub(super) fn steps(group: &VgSeen, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result<Vec<Step>, String> {
     if sets.iter().any(|s| s.layout == Layout::Pool && s.mode == CacheMode::Writeback) {
         // One restore takes all of them: a text may not name a PV that is missing, so none can be left for later.
-        return restore(group, sets).map(|step| vec![step]);
+        return restore(group, gone, sets).map(|step| vec![step]);
     }
     Ok(sets.iter().map(|set| uncache(set)).collect())
 }
@@ -34,8 +36,8 @@ fn uncache(set: &CacheSet) -> Step {
     }
 }
 
-fn restore(group: &VgSeen, sets: &[&CacheSet]) -> Result<Step, String> {
-    let text = edit::detached_text(group, sets)?;
+fn restore(group: &VgSeen, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result<Step, String> {
+    let text = edit::detached_text(&group.vg, gone, sets)?;
     // lvm2 refuses to restore over a VG with thin pools unless forced (`vgcfgrestore`, seen in a VM).
     let force = group.vg.lvs.iter().any(|lv| lv.segments.iter().any(|s| matches!(s.kind, SegmentKind::ThinPool { .. })));
     let names: Vec<String> = sets.iter().map(|s| s.name()).collect();

@@ -1,0 +1,253 @@
+//! The decision itself.
+
+use super::absent::{self, Absence};
+use super::case::{Case, LvState};
+use super::compose;
+use super::rules::{self, Veto};
+use super::{Clock, Decision, Situation, Verdict, timing};
+use crate::device::lvm::{Lv, VgSeen, names, volume_groups};
+use crate::device::Inventory;
+use crate::settings::{Action, Request};
+
+/// What to do now, all facts given. The same facts give the same answer.
+#[must_use]
+pub fn decide(s: &Situation<'_>) -> Decision {
+    if s.line.request == Request::Off {
+        return nothing("rd.originboot=off");
+    }
+    if s.inventory.crash_kernel {
+        return nothing("this is a crash kernel (/proc/vmcore)");
+    }
+    let groups = volume_groups(s.inventory.pvs().map(|(_, scan)| scan));
+    let Some((group, root)) = find_root(s, &groups) else {
+        return no_root(s);
+    };
+    if let Some(device) = s.inventory.dm_by_uuid(&names::dm_uuid(&group.vg.id, &root.id, None)) {
+        return nothing(&format!("{}/{} is active ({})", group.vg.name, root.name, device.name));
+    }
+    let case = Case::new(s.inventory, group);
+    // The clock of rule 4 runs from the first look that saw the origin whole.
+    let complete = origin_whole(s.inventory, &case, root);
+    let seen = complete.then(|| s.clock.origin_complete.unwrap_or(s.clock.now));
+    let clock = Clock { origin_complete: seen, ..s.clock };
+    let look = Look { s, case: &case, root, clock, complete };
+    look.decide()
+}
+
+/// Root's origin is complete in this inventory: for the caller that keeps [`Clock::origin_complete`].
+#[must_use]
+pub fn origin_is_complete(s: &Situation<'_>) -> bool {
+    let groups = volume_groups(s.inventory.pvs().map(|(_, scan)| scan));
+    find_root(s, &groups).is_some_and(|(group, root)| origin_whole(s.inventory, &Case::new(s.inventory, group), root))
+}
+
+fn nothing(why: &str) -> Decision {
+    Decision::Nothing { why: why.to_owned() }
+}
+
+/// Root's LV: by the ids that the host recorded, else by the kernel's `root=`.
+fn find_root<'g>(s: &Situation<'_>, groups: &'g [VgSeen]) -> Option<(&'g VgSeen, &'g Lv)> {
+    if let Some(root) = &s.plan.root {
+        let group = groups.iter().find(|g| g.vg.id == root.vg_id)?;
+        return group.vg.lvs.iter().find(|lv| lv.id == root.lv_id).map(|lv| (group, lv));
+    }
+    groups.iter().find_map(|group| {
+        let lv = group.vg.visible_lvs().find(|lv| {
+            let mapper = format!("/dev/mapper/{}", names::dm_name(&group.vg.name, &lv.name, None));
+            s.line.root == mapper || s.line.root == format!("/dev/{}/{}", group.vg.name, lv.name)
+        })?;
+        Some((group, lv))
+    })
+}
+
+fn no_root(s: &Situation<'_>) -> Decision {
+    let Some(root) = &s.plan.root else {
+        return nothing("root is not a logical volume that this image knows");
+    };
+    let deadline = timing::deadline(s.clock, s.line);
+    let what = format!("no physical volume of {} is there yet", root.vg);
+    if s.clock.now < deadline {
+        return Decision::Wait { until: deadline, what };
+    }
+    Decision::Refuse(Box::new(compose::nothing_of_root(s, &root.vg)))
+}
+
+/// Every physical volume of root's data is visible and as large as its extents say.
+fn origin_whole(inventory: &Inventory, case: &Case<'_>, root: &Lv) -> bool {
+    let vg = &case.group.vg;
+    if matches!(case.state_of(&root.name), None | Some(LvState::DataGone)) {
+        return false;
+    }
+    let of_caches: Vec<&str> =
+        case.sets.iter().flat_map(|(set, _)| vg.closure(&set.pool)).map(|lv| lv.name.as_str()).collect();
+    let data = vg.closure(&root.name).into_iter().filter(|lv| !of_caches.contains(&lv.name.as_str()));
+    data.flat_map(|lv| vg.pvs_of(lv)).filter_map(|name| vg.pv_named(name)).all(|pv| {
+        let extents = pv.pe_count.saturating_mul(vg.extent_size);
+        let end = pv.pe_start.saturating_add(extents);
+        inventory.pv(&pv.id).is_some_and(|(device, _)| device.sectors >= end)
+    })
+}
+
+struct Look<'a> {
+    s: &'a Situation<'a>,
+    case: &'a Case<'a>,
+    root: &'a Lv,
+    clock: Clock,
+    complete: bool,
+}
+
+impl Look<'_> {
+    fn decide(&self) -> Decision {
+        if let Some(veto) = rules::group(self.s, self.case.group) {
+            return self.refuse_at_deadline(veto);
+        }
+        if self.case.gone.is_empty() {
+            return self.all_there();
+        }
+        // The worst of what may still come decides how long it is waited for.
+        let absences: Vec<Absence> =
+            self.case.gone.iter().map(|id| absent::of(self.s.inventory, self.s.plan, id)).collect();
+        let locked = absences.iter().find_map(|a| match a {
+            Absence::Locked(why) => Some(why.clone()),
+            _ => None,
+        });
+        let pending = absences.iter().any(|a| matches!(a, Absence::Pending(_)));
+        if !self.complete {
+            return self.origin_incomplete();
+        }
+        match self.case.state_of(&self.root.name) {
+            Some(LvState::Whole) => self.plain_root(pending, locked),
+            Some(LvState::CacheGone(sets)) => self.cached_root(sets, pending, locked),
+            _ => self.origin_incomplete(),
+        }
+    }
+
+    fn deadline(&self) -> u64 {
+        timing::deadline(self.clock, self.s.line)
+    }
+
+    fn wait(&self, until: u64) -> Decision {
+        Decision::Wait { until, what: compose::missing_line(self.s.plan, self.case) }
+    }
+
+    fn refuse_at_deadline(&self, veto: Veto) -> Decision {
+        let deadline = self.deadline();
+        if self.clock.now < deadline {
+            return self.wait(deadline);
+        }
+        Decision::Refuse(Box::new(compose::refusal(self.s, self.case, self.root, vec![veto], None)))
+    }
+
+    /// Every PV is there, root is not active: the stock path is on its way, or was prevented.
+    fn all_there(&self) -> Decision {
+        let deadline = self.deadline();
+        if self.clock.now < deadline {
+            return Decision::Wait { until: deadline, what: "every physical volume is there".to_owned() };
+        }
+        let cached = crate::backend::ALL
+            .iter()
+            .flat_map(|b| b.discover(std::slice::from_ref(self.case.group)))
+            .any(|set| self.case.group.vg.closure(&self.root.name).iter().any(|lv| lv.id == set.lv_id));
+        if cached {
+            // Loading a cache table destroys the evidence, so no "activate to see" (rule 1).
+            return Decision::Refuse(Box::new(compose::not_activated(self.s, self.case, self.root)));
+        }
+        Decision::Act(Box::new(compose::activate_by_name(self.s, self.case, self.root)))
+    }
+
+    fn origin_incomplete(&self) -> Decision {
+        let deadline = self.deadline();
+        if self.clock.now < deadline {
+            return self.wait(deadline);
+        }
+        Decision::Refuse(Box::new(compose::origin_missing(self.s, self.case, self.root)))
+    }
+
+    /// May the VG be changed for every LV that stands on the missing PVs? The worst verdict, or what forbids it.
+    fn detachable(&self, locked: Option<&str>) -> Result<Verdict, Vec<Veto>> {
+        let mut vetoes = Vec::new();
+        vetoes.extend(rules::hibernation(self.s));
+        vetoes.extend(rules::vg_write(self.case));
+        vetoes.extend(locked.map(compose::locked));
+        vetoes.extend(self.case.lost().map(|lv| compose::lost(&self.case.group.vg.name, lv)));
+        if !vetoes.is_empty() {
+            return Err(vetoes);
+        }
+        Ok(self.case.sets.iter().map(|(_, a)| a.verdict).max().unwrap_or(Verdict::Safe))
+    }
+
+    fn hold_is_asked(&self) -> bool {
+        matches!(self.s.line.request, Request::Hold | Request::Unknown { .. })
+    }
+
+    fn token_fits(&self) -> bool {
+        let Request::Detach { token } = &self.s.line.request else { return false };
+        *token == compose::token_of(self.case)
+    }
+
+    /// Root does not stand on what is missing: it needs no VG write, whatever becomes of the others.
+    fn plain_root(&self, pending: bool, locked: Option<String>) -> Decision {
+        let soon = timing::when_safe(self.clock, self.s.line);
+        let deadline = self.deadline();
+        if self.clock.now < soon.min(deadline) {
+            return self.wait(soon.min(deadline));
+        }
+        if let Some(veto) = rules::hibernation(self.s) {
+            return self.refuse_at_deadline(veto);
+        }
+        let allowed = !self.hold_is_asked() && !self.case.sets.is_empty();
+        let verdict = self.detachable(locked.as_deref()).ok().filter(|verdict| {
+            allowed && (self.s.plan.policy.action(*verdict) == Action::Detach || self.token_fits())
+        });
+        match verdict {
+            // Rule 2: all cached LVs of the VG are planned before root comes up, nobody asks again afterwards.
+            Some(verdict) => {
+                let at = if verdict == Verdict::Safe && !pending { soon } else { deadline };
+                if self.clock.now < at {
+                    return self.wait(at);
+                }
+                compose::detach(self.s, self.case, self.root, verdict)
+            }
+            None => Decision::Act(Box::new(compose::activate_by_name(self.s, self.case, self.root))),
+        }
+    }
+
+    fn cached_root(&self, sets: &[usize], pending: bool, locked: Option<String>) -> Decision {
+        let soon = timing::when_safe(self.clock, self.s.line);
+        let deadline = self.deadline();
+        if self.clock.now < soon.min(deadline) {
+            return self.wait(soon.min(deadline));
+        }
+        let verdict = match self.detachable(locked.as_deref()) {
+            Ok(verdict) => verdict,
+            Err(vetoes) => return self.without_vg_write(sets, deadline, vetoes),
+        };
+        let by_policy = self.s.plan.policy.action(verdict) == Action::Detach && !self.hold_is_asked();
+        if by_policy || self.token_fits() {
+            let at = if verdict == Verdict::Safe && !pending { soon } else { deadline };
+            if self.clock.now < at {
+                return self.wait(at);
+            }
+            return compose::detach(self.s, self.case, self.root, verdict);
+        }
+        self.without_vg_write(sets, deadline, Vec::new())
+    }
+
+    /// The VG must stay as it is. Root still comes up over a layer in RAM where policy would have it detached and only
+    /// an LV beside it forbids that; else the boot is held.
+    fn without_vg_write(&self, sets: &[usize], deadline: u64, vetoes: Vec<Veto>) -> Decision {
+        if self.clock.now < deadline {
+            return self.wait(deadline);
+        }
+        let own = sets.iter().filter_map(|i| self.case.sets.get(*i)).map(|(_, a)| a.verdict).max();
+        let own_allows = own.is_some_and(|v| self.s.plan.policy.action(v) == Action::Detach);
+        let only_others = vetoes.iter().all(|v| v.code == compose::LOST);
+        if own_allows && only_others && !self.hold_is_asked() {
+            if let Some(plan) = compose::overlay(self.s, self.case, self.root, sets) {
+                return Decision::Act(Box::new(plan));
+            }
+        }
+        let token = (vetoes.is_empty()).then(|| compose::token_of(self.case));
+        Decision::Refuse(Box::new(compose::refusal(self.s, self.case, self.root, vetoes, token)))
+    }
+}
