@@ -79,6 +79,7 @@ fn plan(case: &Case<'_>, verdict: Verdict, reasons: Vec<String>, steps: Vec<Step
         vg_id: case.group.vg.id,
         seqno: case.group.vg.seqno,
         missing: case.gone.iter().copied().collect(),
+        broken: case.broken.iter().map(|(id, _)| *id).collect(),
         visible: case.visible(),
         verdict,
         evidence: evidence(case),

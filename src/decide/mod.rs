@@ -77,6 +77,8 @@ pub struct Plan {
     pub seqno: u64,
     /// Missing physical volumes it is about.
     pub missing: Vec<Id>,
+    /// Those of `missing` that are there, but hold a cache that cannot be loaded: they are hidden, not waited for.
+    pub broken: Vec<Id>,
     /// Physical volumes that LVM may see.
     pub visible: Vec<Id>,
     /// The worst verdict it rests on.

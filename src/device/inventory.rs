@@ -2,7 +2,7 @@
 
 use super::dm::{CacheStatus, TableLine};
 use super::lvm::{Id, PvScan};
-use super::superblock::dmcache;
+use super::superblock::dmcache::DmCacheSuperblock;
 use super::superblock::md::MdSuperblock;
 
 /// Major and minor number of a block device.
@@ -50,7 +50,7 @@ pub struct Inside {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// Block 0 of a dm-cache metadata device, or why it is none.
-    CacheMetadata(Result<dmcache::Superblock, String>),
+    CacheMetadata(Result<DmCacheSuperblock, String>),
     /// A swap area.
     Swap {
         /// A hibernation image is stored.

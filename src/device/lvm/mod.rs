@@ -11,6 +11,7 @@ pub mod names;
 mod scan;
 pub mod text;
 mod vg;
+pub mod layout;
 mod usage;
 pub mod view;
 

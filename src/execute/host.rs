@@ -1,0 +1,94 @@
+//! The machine, as far as carrying out a plan needs it.
+
+use std::time::Duration;
+
+use crate::device::Inventory;
+
+/// How much a line matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// For the log.
+    Info,
+    /// The person at the console must see it, `quiet` or not.
+    Notice,
+    /// As [`Level::Notice`], and something went wrong.
+    Error,
+}
+
+/// A child to run: no shell, no stdin, a time limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// When it is asked to stop.
+    pub limit: Duration,
+    /// It may hold a device suspended: SIGINT at the limit and wait for it, never SIGKILL.
+    pub gentle: bool,
+}
+
+/// What became of a [`Command`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Exit status; `None` when it could not be started, was killed or is still there.
+    pub status: Option<i32>,
+    /// The time limit was reached.
+    pub timed_out: bool,
+    /// How long it took.
+    pub took: Duration,
+    /// The end of what it wrote to stdout and stderr, bounded.
+    pub output: String,
+}
+
+/// The machine.
+pub trait Host {
+    /// Looks at all block devices again.
+    fn look(&mut self) -> Inventory;
+
+    /// Runs a child.
+    fn run(&mut self, command: &Command) -> Ran;
+
+    /// Stores a file of mode 0600 below `/run/originboot` and says where.
+    ///
+    /// # Errors
+    /// A sentence naming the path.
+    fn save(&mut self, name: &str, content: &[u8]) -> Result<String, String>;
+
+    /// A block device in RAM of this many bytes, for changes on top of a read-only origin. Says its path.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn ram_device(&mut self, bytes: u64) -> Result<String, String>;
+
+    /// Tells the person at the console and the log.
+    fn say(&mut self, level: Level, line: &str);
+}
+
+impl Command {
+    /// A child that holds nothing: it is killed at the limit.
+    #[must_use]
+    pub fn new<S: Into<String>>(argv: impl IntoIterator<Item = S>, seconds: u64) -> Self {
+        let argv = argv.into_iter().map(Into::into).collect();
+        Self { argv, limit: Duration::from_secs(seconds), gentle: false }
+    }
+}
+
+impl Ran {
+    /// It ended by itself with status 0. Never enough to believe that something was done.
+    #[must_use]
+    pub fn ok(&self) -> bool {
+        self.status == Some(0)
+    }
+
+    /// One line for the log.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let how = match (self.status, self.timed_out) {
+            (_, true) => "ran into its time limit".to_owned(),
+            (Some(status), _) => format!("exit status {status}"),
+            (None, _) => "did not run".to_owned(),
+        };
+        format!("{}: {how}", self.argv.join(" "))
+    }
+}

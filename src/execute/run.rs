@@ -1,0 +1,225 @@
+//! The executor.
+
+use super::check;
+use super::host::{Command, Host, Level, Ran};
+use super::lvm;
+use crate::decide::{Plan, Step, StepAction};
+use crate::device::lvm::{Vg, names};
+use crate::device::{Inventory, SECTOR};
+
+/// udev that has not settled by then counts as settled (rule 4).
+const SETTLE_SECONDS: u64 = 10;
+
+/// Time for `udevadm control` and `dmsetup`, which answer at once on any machine.
+const TOOL_SECONDS: u64 = 20;
+
+/// Most RAM for the layer over a read-only origin, in bytes; it is sparse, so only changes cost.
+const LAYER_BYTES: u64 = 1 << 30;
+
+/// How a plan ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every step was done and checked. VG seqno after it.
+    Done {
+        /// Sequence number on disk.
+        seqno: u64,
+    },
+    /// A missing PV came back before anything was done: the stock path goes first again.
+    CameBack,
+    /// A check failed. What was done until then stands; the sentence says what.
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Carries a plan out. `ran` collects every child; `saved` every file stored.
+pub fn execute(host: &mut dyn Host, plan: &Plan, ran: &mut Vec<Ran>, saved: &mut Vec<String>) -> Outcome {
+    let mut run = Run { host, plan, ran, saved, seqno: plan.seqno };
+    match run.all() {
+        Ok(()) => Outcome::Done { seqno: run.seqno },
+        Err(Stop::CameBack) => Outcome::CameBack,
+        Err(Stop::Failed(reason)) => Outcome::Stopped { reason },
+    }
+}
+
+enum Stop {
+    CameBack,
+    Failed(String),
+}
+
+impl From<String> for Stop {
+    fn from(reason: String) -> Self {
+        Self::Failed(reason)
+    }
+}
+
+struct Run<'a> {
+    host: &'a mut dyn Host,
+    plan: &'a Plan,
+    ran: &'a mut Vec<Ran>,
+    saved: &'a mut Vec<String>,
+    seqno: u64,
+}
+
+impl Run<'_> {
+    fn all(&mut self) -> Result<(), Stop> {
+        let (first, rest): (Vec<&Step>, Vec<&Step>) = self
+            .plan
+            .steps
+            .iter()
+            .partition(|s| s.action.writes_vg() || s.action == StepAction::Backup);
+        if self.plan.writes_vg() {
+            self.child(&Command::new(["udevadm", "settle", &format!("--timeout={SETTLE_SECONDS}")], SETTLE_SECONDS * 2));
+            // With the queue stopped no event can activate the VG between our look and our write (rule 5).
+            self.child(&Command::new(["udevadm", "control", "--stop-exec-queue"], TOOL_SECONDS));
+            let result = self.change(&first);
+            self.child(&Command::new(["udevadm", "control", "--start-exec-queue"], TOOL_SECONDS));
+            result?;
+        }
+        for step in rest {
+            self.bring_up(step)?;
+        }
+        Ok(())
+    }
+
+    fn child(&mut self, command: &Command) -> Ran {
+        let ran = self.host.run(command);
+        let level = if ran.ok() { Level::Info } else { Level::Error };
+        self.host.say(level, &ran.summary());
+        self.ran.push(ran.clone());
+        ran
+    }
+
+    /// Device paths of the physical volumes that lvm may see.
+    fn devices(&self, inventory: &Inventory) -> Result<Vec<String>, String> {
+        self.plan
+            .visible
+            .iter()
+            .map(|id| match inventory.pv(id) {
+                Some((device, _)) => Ok(format!("/dev/{}", device.name)),
+                None => Err(format!("the physical volume {id} is gone now")),
+            })
+            .collect()
+    }
+
+    /// Every step that changes the VG, udev being still.
+    fn change(&mut self, steps: &[&Step]) -> Result<(), Stop> {
+        let mut inventory = self.host.look();
+        let mut before = check::group(&inventory, self.plan)?;
+        if before.vg.seqno != self.plan.seqno {
+            let now = before.vg.seqno;
+            return Err(format!("{} changed since the plan: seqno {} then, {now} now", self.plan.vg, self.plan.seqno).into());
+        }
+        if self.came_back(&inventory) {
+            return Err(Stop::CameBack);
+        }
+        let live = check::live_devices(&inventory, &self.plan.vg_id);
+        if !live.is_empty() {
+            // vgcfgrestore and --uncache return 0 over a live cache and ruin it: only this look protects.
+            return Err(format!("devices of {} are live: {}", self.plan.vg, live.join(", ")).into());
+        }
+        for step in steps {
+            self.host.say(Level::Info, &step.why);
+            if step.action == StepAction::Backup {
+                self.save(&format!("{}-{}.vg", self.plan.vg, before.vg.seqno), &before.text)?;
+                continue;
+            }
+            let text = match &step.action {
+                StepAction::Restore { text, .. } => {
+                    Some(self.save(&format!("{}-detached.vg", self.plan.vg), text.as_bytes())?)
+                }
+                _ => None,
+            };
+            let devices = self.devices(&inventory)?;
+            if let Some(command) = lvm::command(&self.plan.vg, &step.action, &devices, text.as_deref()) {
+                self.child(&command);
+            }
+            inventory = self.host.look();
+            self.resume_all(&inventory);
+            let after = check::group(&inventory, self.plan)?;
+            let judged = check::vg_write(&before.vg, &after.vg, &step.action, &self.plan.missing);
+            self.seqno = after.vg.seqno;
+            match judged {
+                Ok(()) => {}
+                // The tag helps whoever finds the old SSD; the fence itself is that the VG no longer lists it.
+                Err(reason) if matches!(step.action, StepAction::Fence { .. }) => {
+                    self.host.say(Level::Error, &format!("the VG could not be tagged: {reason}"));
+                }
+                Err(reason) => return Err(reason.into()),
+            }
+            if self.came_back(&inventory) && !check::live_devices(&inventory, &self.plan.vg_id).is_empty() {
+                return Err("the SSD came back and its cache was loaded: nothing more is done".to_owned().into());
+            }
+            before = after;
+        }
+        Ok(())
+    }
+
+    fn came_back(&self, inventory: &Inventory) -> bool {
+        self.plan.missing.iter().any(|id| !self.plan.broken.contains(id) && inventory.pv(id).is_some())
+    }
+
+    fn save(&mut self, name: &str, content: &[u8]) -> Result<String, String> {
+        let path = self.host.save(name, content)?;
+        self.saved.push(path.clone());
+        Ok(path)
+    }
+
+    /// An lvm that was interrupted may leave a device suspended, and then everything above it hangs (rule 9).
+    fn resume_all(&mut self, inventory: &Inventory) {
+        for name in check::suspended(inventory, &self.plan.vg_id) {
+            self.child(&Command::new(["dmsetup", "resume", &name], TOOL_SECONDS));
+        }
+    }
+
+    /// Steps without a VG write, udev running.
+    fn bring_up(&mut self, step: &Step) -> Result<(), Stop> {
+        self.host.say(Level::Info, &step.why);
+        let inventory = self.host.look();
+        let group = check::group(&inventory, self.plan)?;
+        let devices = self.devices(&inventory)?;
+        match &step.action {
+            StepAction::Activate { lv } => {
+                if let Some(command) = lvm::command(&self.plan.vg, &step.action, &devices, None) {
+                    self.child(&command);
+                }
+                let now = self.host.look();
+                self.resume_all(&now);
+                self.is_active(&now, &group.vg, lv)?;
+            }
+            StepAction::ActivateAll => {
+                // "vgchange -aay" returns 0 having activated nothing; root is checked already, the rest is not needed.
+                if let Some(command) = lvm::command(&self.plan.vg, &step.action, &devices, None) {
+                    self.child(&command);
+                }
+            }
+            StepAction::Overlay { lv, origin } => self.overlay(&group.vg, lv, origin, &devices)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn is_active(&mut self, inventory: &Inventory, vg: &Vg, name: &str) -> Result<(), Stop> {
+        let lv = vg.lv(name).ok_or_else(|| format!("{name} is not in the VG"))?;
+        match inventory.dm_by_uuid(&names::dm_uuid(&vg.id, &lv.id, None)) {
+            Some(_) => Ok(()),
+            None => Err(format!("{}/{name} was not activated", vg.name).into()),
+        }
+    }
+
+    /// Root's device as a snapshot in RAM over the origin, which component activation brings up read-only.
+    fn overlay(&mut self, vg: &Vg, lv: &str, origin: &str, devices: &[String]) -> Result<(), Stop> {
+        let component = StepAction::Activate { lv: origin.to_owned() };
+        if let Some(command) = lvm::command(&vg.name, &component, devices, None) {
+            self.child(&command);
+        }
+        let size = vg.lv(origin).map_or(0, |l| l.extents().saturating_mul(vg.extent_size));
+        let store = self.host.ram_device(LAYER_BYTES.min(size.saturating_mul(SECTOR)))?;
+        let (name, below) = (names::dm_name(&vg.name, lv, None), names::dm_name(&vg.name, origin, None));
+        // PO: after an overflow reads still work; N would invalidate everything.
+        let table = format!("0 {size} snapshot /dev/mapper/{below} {store} PO 8");
+        let made = self.child(&Command::new(["dmsetup", "create", &name, "--table", &table], TOOL_SECONDS));
+        if made.ok() { Ok(()) } else { Err(format!("no layer over {below}: {}", made.output).into()) }
+    }
+}
