@@ -14,6 +14,7 @@ mod vg;
 pub mod layout;
 mod usage;
 pub mod view;
+pub mod wanted;
 
 pub use id::{Id, IdError};
 pub use label::{Area, LvmError, PvLabel};

@@ -76,6 +76,16 @@ pub struct VgConflict {
     pub texts: Vec<(Id, u32)>,
 }
 
+impl std::fmt::Display for VgConflict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "seqno {}", self.seqno)?;
+        for (id, crc) in &self.texts {
+            write!(f, ", {id} has checksum {crc:08x}")?;
+        }
+        Ok(())
+    }
+}
+
 /// One distinct text, and the PVs that carry it.
 struct Copy<'a> {
     text: &'a MdaText,

@@ -23,6 +23,14 @@ pub(super) enum Trouble {
     Dead(String),
 }
 
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Range(reason) | Self::Dead(reason) => f.write_str(reason),
+        }
+    }
+}
+
 /// A device seen through its chunks. What is missing is fetched.
 pub(super) struct Chunks<'a> {
     size: u64,

@@ -4,6 +4,7 @@
 //! own device, because a read through dm-cache may promote blocks.
 
 mod chunks;
+mod inside;
 mod mounts;
 mod probe;
 mod sysfs;
@@ -66,6 +67,7 @@ pub(super) fn scan_recording(
     let wanted: Vec<usize> = (0..devices.len()).filter(|i| is_wanted(&devices, *i)).collect();
     probe::probe(root, options, &mut devices, &wanted, record);
     array_ids(&mut devices);
+    let inside = inside::inside(root, options, &devices, record);
     let text = |path: &str| {
         let bytes = root.read(path, MAX_PROC).ok().flatten().unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -75,6 +77,7 @@ pub(super) fn scan_recording(
         .map(|path| Swap { device: kernel_name(&devices, &path), path })
         .collect();
     Ok(Inventory {
+        inside,
         mounts: mounts::mountinfo(&text("/proc/self/mountinfo")),
         swaps,
         crash_kernel: root.exists("/proc/vmcore"),

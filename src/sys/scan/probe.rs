@@ -158,30 +158,34 @@ fn by_child(
 }
 
 /// The device node of a kernel name.
-fn node(name: &str) -> String {
+pub(super) fn node(name: &str) -> String {
     format!("/dev/{}", name.replace('!', "/"))
 }
 
-fn inline(root: &Root, device: &mut Device, record: Record<'_>) {
-    let opened = root.open(&node(&device.name)).map_err(|e| e.to_string()).and_then(|file| {
+/// Opens a device of a root that is not the machine's, or the machine's own without a child.
+pub(super) fn open_for_reading(root: &Root, device: &Device) -> Result<File, String> {
+    root.open(&node(&device.name)).map_err(|e| e.to_string()).and_then(|file| {
         let seen = file.metadata().map_err(|e| e.to_string())?;
         let (major, minor) = (major(seen.rdev()), minor(seen.rdev()));
         let same = (u64::from(device.devno.major), u64::from(device.devno.minor)) == (major, minor);
         // A regular file stands for the device in a root that is not the machine's.
-        let usable = if root.is_machine() { false } else { seen.is_file() };
+        let usable = !root.is_machine() && seen.is_file();
         if usable || (seen.file_type().is_block_device() && same) {
             Ok(file)
         } else {
             Err(format!("{} is not this device", root.place(&node(&device.name)).display()))
         }
-    });
-    match opened {
+    })
+}
+
+fn inline(root: &Root, device: &mut Device, record: Record<'_>) {
+    match open_for_reading(root, device) {
         Ok(file) => finish(device, Vec::new(), &|offset, length| read(&file, offset, length), record),
         Err(reason) => device.content = Content::Unreadable { reason },
     }
 }
 
-fn read(file: &File, offset: u64, length: u32) -> Result<Vec<u8>, Trouble> {
+pub(super) fn read(file: &File, offset: u64, length: u32) -> Result<Vec<u8>, Trouble> {
     let mut bytes = vec![0; length.min(MAX_READ) as usize];
     let mut filled = 0;
     while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
@@ -202,13 +206,9 @@ pub(in crate::sys) fn snapshot_dir(name: &str) -> String {
     format!("{SNAPSHOT}/dev/{name}")
 }
 
-fn from_snapshot(root: &Root, device: &mut Device, record: Record<'_>) {
-    let dir = snapshot_dir(&device.name);
-    let reason = root.attribute(&format!("{dir}/error"));
-    if !reason.is_empty() {
-        device.content = Content::Unreadable { reason };
-        return;
-    }
+/// What a snapshot holds of a device.
+pub(super) fn snapshot_chunks(root: &Root, name: &str) -> Vec<Chunk> {
+    let dir = snapshot_dir(name);
     let mut left = MAX_RECORDED;
     let mut known = Vec::new();
     for name in root.list(&dir).ok().flatten().unwrap_or_default() {
@@ -230,6 +230,17 @@ fn from_snapshot(root: &Root, device: &mut Device, record: Record<'_>) {
             }
         }
     }
+    known
+}
+
+fn from_snapshot(root: &Root, device: &mut Device, record: Record<'_>) {
+    let dir = snapshot_dir(&device.name);
+    let reason = root.attribute(&format!("{dir}/error"));
+    if !reason.is_empty() {
+        device.content = Content::Unreadable { reason };
+        return;
+    }
+    let known = snapshot_chunks(root, &device.name);
     finish(device, known, &|_, _| Err(Trouble::Range("not in the snapshot".to_owned())), record);
 }
 
