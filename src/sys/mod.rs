@@ -4,5 +4,6 @@ mod dm;
 pub mod reader;
 mod root;
 pub mod scan;
+pub mod snapshot;
 
 pub use root::{Root, SysError};

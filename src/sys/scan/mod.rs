@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub(super) use chunks::Chunk;
+pub(super) use probe::snapshot_dir as probe_dir;
 
 use super::dm::{Ask, Control};
 use super::root::{Root, SNAPSHOT, SysError};
