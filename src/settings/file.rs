@@ -12,11 +12,11 @@ use toml::de::{DeTable, DeValue};
 pub const MAX_SETTINGS: u64 = 1 << 20;
 
 /// The defaults that the package installs.
-pub const VENDOR_FILE: &str = "usr/lib/originboot/originboot.toml";
+pub const VENDOR_FILE: &str = "/usr/lib/originboot/originboot.toml";
 /// The admin's file.
-pub const ADMIN_FILE: &str = "etc/originboot/originboot.toml";
+pub const ADMIN_FILE: &str = "/etc/originboot/originboot.toml";
 /// The folder of the admin's further files.
-pub const ADMIN_FOLDER: &str = "etc/originboot/conf.d";
+pub const ADMIN_FOLDER: &str = "/etc/originboot/conf.d";
 
 /// Tables of a settings file.
 const TABLES: &[&str] = &["policy"];

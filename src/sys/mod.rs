@@ -1,6 +1,8 @@
 //! The only code that touches the machine.
 
 mod dm;
+#[cfg(feature = "cli")]
+pub mod host;
 pub mod reader;
 mod root;
 pub mod scan;

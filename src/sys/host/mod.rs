@@ -1,0 +1,12 @@
+//! What the host program reads of a system's own files and writes into it: kernels' module lists, tools, settings, and
+//! the files it keeps.
+
+mod files;
+mod kernel;
+mod settings;
+mod tools;
+
+pub use files::{FilesError, Kept, make_dir, remove_file, write_atomic};
+pub use kernel::{KernelTexts, kernels};
+pub use settings::read_settings;
+pub use tools::find_tool;
