@@ -3,29 +3,11 @@
 import hashlib
 import pathlib
 import re
-import subprocess
 import zlib
 
 from .env import Broken, run
 
 SECTOR = 512
-
-
-def raw_bytes(path):
-    """The content of a qcow2 in blocks of 1 MiB, as the guest sees it."""
-    size = int(re.search(r'"virtual-size": (\d+)', run(["qemu-img", "info", "--output=json", path])).group(1))
-    child = subprocess.Popen(
-        ["qemu-img", "dd", "-f", "qcow2", "-O", "raw", "bs=1M", f"if={path}", "of=/dev/stdout"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    del size
-    with child.stdout:
-        while block := child.stdout.read(1 << 20):
-            yield block
-    if child.wait() != 0:
-        raise Broken(f"qemu-img cannot read {path}")
 
 
 def to_raw(path, target) -> pathlib.Path:
@@ -118,3 +100,22 @@ def partition_table(path, size: int, parts):
     with open(path, "wb") as handle:
         handle.write(table)
         handle.truncate(size << 20)
+
+
+def extent(text: str, lv: str) -> int:
+    """The byte of its PV at which the first segment of a linear LV begins, from the VG text."""
+    size = int(re.search(r"^extent_size\s*=\s*(\d+)", text, re.MULTILINE).group(1))
+    body = text[re.search(rf"^{re.escape(lv)} \{{", text, re.MULTILINE).start() :]
+    pv, first = re.search(r'stripes = \[\s*"(\w+)", (\d+)', body).groups()
+    part = text[re.search(rf"^{pv} \{{", text, re.MULTILINE).start() :]
+    return (int(re.search(r"pe_start\s*=\s*(\d+)", part).group(1)) + int(first) * size) * SECTOR
+
+
+def overwrite(path, start: int, length: int):
+    """Damage a part of a qcow2."""
+    run(["qemu-io", "-f", "qcow2", "-c", f"write -P 0x5a {start} {length}", path])
+
+
+def region_sha(path, start: int, length: int) -> str:
+    """The hash of a part of a disk."""
+    return hashlib.sha256(read(path, start, length)).hexdigest()

@@ -25,7 +25,11 @@ step lvm lvcreate -q -y -n root -L 256M vg0 "$hdd"
 step lvm lvcreate -q -y -n home -L 64M vg0 "$hdd"
 """
 
-CLOSE = """
+SEQNO = """
+echo "seqno=$(lvm vgs --noheadings -o vg_seqno vg0 | tr -d ' ')" >/dev/ttyS1
+"""
+
+CLOSE = SEQNO + """
 umount /mnt/* 2>/dev/null
 step lvm vgchange -q -an vg0
 """
@@ -58,6 +62,111 @@ done
 """
 
 
+def only_on_the_ssd(lv: str) -> str:
+    """Make the newest content of some files exist on the SSD alone: dirty blocks that no one flushes, then a cut."""
+    return f"""
+files=$(cd /mnt/{lv} && find files -type f | sort | head -n 60)
+mkdir -p /run/good
+for file in $files; do
+    cp "/mnt/{lv}/$file" "/run/good/${{file##*/}}"
+    dd if=/dev/zero of="/mnt/{lv}/$file" bs="$(wc -c <"/run/good/${{file##*/}}")" count=1 conv=notrunc 2>/dev/null
+done
+sync
+""" + flushed(lv) + f"""
+step dmsetup message vg0-{lv} 0 migration_threshold 0
+for file in $files; do
+    dd if="/run/good/${{file##*/}}" of="/mnt/{lv}/$file" bs=64k conv=notrunc 2>/dev/null
+done
+sync
+[ "$(dirty vg0-{lv})" -gt 10 ] || fail "only $(dirty vg0-{lv}) dirty blocks"
+echo 3 >/proc/sys/vm/drop_caches
+(cd /mnt/{lv} && sha256sum -c manifest >/dev/null) || fail "manifest of {lv} after the rewrite"
+umount /mnt/*
+sync
+""" + SEQNO + f"""
+echo "dirty=$(dirty vg0-{lv})" >/dev/ttyS1
+"""
+
+
+HOMEHOST = "CREATE owner=root group=disk mode=0660 auto=yes\nHOMEHOST nas\nMAILADDR root\n"
+UUIDS = {
+    "boot": "6f1d0c1a:52a7e3b4:9c08d7f1:10a2b3c4",
+    "bulk": "6f1d0c1a:52a7e3b4:9c08d7f1:20a2b3c4",
+    "cache": "6f1d0c1a:52a7e3b4:9c08d7f1:30a2b3c4",
+}
+
+
+def mdadm_conf(*arrays: str) -> dict:
+    """The host's mdadm.conf with an ARRAY line for each of the arrays."""
+    lines = [f"ARRAY /dev/md/{name} metadata=1.2 UUID={UUIDS[name]}\n" for name in arrays]
+    return {"/etc/mdadm/mdadm.conf": HOMEHOST + "".join(lines)}
+
+
+def array(name: str, minor: int, level: int, members) -> str:
+    """Create an md array that udev will later know by `name`."""
+    members = list(members)
+    clean = "" if level == 0 else " --assume-clean"
+    return (
+        f"step mdadm --create /dev/md{minor} --quiet --run --metadata=1.2 --homehost=nas --name={name}"
+        f" --uuid={UUIDS[name]} --level={level} --raid-devices={len(members)}{clean} {' '.join(members)}\n"
+    )
+
+
+STOP_ARRAYS = "for md in /dev/md[0-9]*; do mdadm --stop --quiet $md; done\n"
+
+# A home server: /boot on RAID1 and the volume group on RAID5 of three disks, the cache on RAID0 of two SSDs.
+HOME_SERVER = (
+    "modprobe raid1; modprobe raid456; modprobe raid0\n"
+    + array("boot", 0, 1, [f'"$(disk hdd{i})1"' for i in (1, 2, 3)])
+    + array("bulk", 1, 5, [f'"$(disk hdd{i})2"' for i in (1, 2, 3)])
+    + array("cache", 2, 0, [f'"$(disk ssd{i})"' for i in (1, 2)])
+    + """
+mkdir -p /mnt/boot
+ext4 boot /dev/md0
+step mount /dev/md0 /mnt/boot
+echo "boot files" >/mnt/boot/here
+hdd=/dev/md1 ssd=/dev/md2
+"""
+)
+
+CACHE_ON_RAID1 = (
+    "modprobe raid1\n"
+    + array("cache", 2, 1, [f'"$(disk ssd{i})"' for i in (1, 2)])
+    + "hdd=$(disk hdd) ssd=/dev/md2\n"
+)
+LVS = VG.split("\n", 2)[2]
+
+DATA = 'step lvm lvcreate -q -y -n data -L 64M vg0 "$hdd"\n'
+
 LAYOUTS = {
     "pool-writethrough": Spec(TWO_DISKS, VG + pool("writethrough") + "fill root home\n" + CLOSE),
+    "cachevol-writethrough": Spec(TWO_DISKS, VG + cachevol("writethrough") + "fill root home\n" + CLOSE),
+    "pool-passthrough": Spec(TWO_DISKS, VG + pool("passthrough") + "fill root home\n" + CLOSE),
+    "pool-writeback-flushed": Spec(
+        TWO_DISKS, VG + pool("writeback") + "fill root home\n" + flushed("root") + CLOSE
+    ),
+    "pool-writeback-dirty": Spec(
+        TWO_DISKS, VG + pool("writeback") + "fill root home\n" + only_on_the_ssd("root"), power_cut=True
+    ),
+    "home-server": Spec(
+        {"hdd1": 304, "hdd2": 304, "hdd3": 304, "ssd1": 128, "ssd2": 128},
+        HOME_SERVER + LVS + pool("writethrough") + "fill root home\numount /mnt/boot\n" + CLOSE + STOP_ARRAYS,
+        partitions={f"hdd{i}": [(1, 32), (33, 270)] for i in (1, 2, 3)},
+        files=mdadm_conf("boot", "bulk", "cache"),
+    ),
+    "home-writethrough": Spec(TWO_DISKS, VG + pool("writethrough", "home") + "fill root home\n" + CLOSE),
+    "home-writeback-dirty": Spec(
+        TWO_DISKS, VG + pool("writeback", "home") + "fill root home\n" + only_on_the_ssd("home"), power_cut=True
+    ),
+    "cache-on-raid1": Spec(
+        {"hdd": 640, "ssd1": 256, "ssd2": 256},
+        CACHE_ON_RAID1 + LVS + pool("writethrough") + "fill root home\n" + CLOSE + STOP_ARRAYS,
+        files=mdadm_conf("cache"),
+    ),
+    "two-caches": Spec(
+        TWO_DISKS,
+        VG + DATA + pool("writethrough", "root", "rpool") + pool("writeback", "data", "dpool")
+        + "fill root home data\n" + only_on_the_ssd("data"),
+        power_cut=True,
+    ),
 }

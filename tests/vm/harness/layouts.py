@@ -78,7 +78,8 @@ def _make(name: str, spec: Spec, system: Base, work: pathlib.Path):
             (work / "maker.log").write_text(machine.log(), encoding="utf-8")
         if not answer.startswith("yes"):
             raise Broken(f"layout {name}: {answer}\n{machine.log()[-3000:]}")
-    facts = {"answers": machine.results, "sha256": {}}
+    facts = dict(line.split("=", 1) for line in machine.results.splitlines() if "=" in line)
+    facts.update(seqno=int(facts["seqno"]), sha256={})
     for serial in spec.disks:
         facts["sha256"][serial] = disks.sha256(work / f"{serial}.qcow2")
     (work / "facts.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")

@@ -25,19 +25,19 @@ class Scenario:
     run: object
     variants: tuple
     file: pathlib.Path
-    # Runs with `make vm-all`; the others only when they are named (every cut of 91).
-    listed: bool = True
+    # Variants that run only when they are named (every cut of 91), not with `make vm-all`.
+    hidden: tuple = ()
 
 
 REGISTRY = {}
 
 
-def scenario(name: str, variants=(), listed=True):
+def scenario(name: str, variants=(), hidden=()):
     """Register the decorated function as a scenario."""
 
     def register(function):
         file = pathlib.Path(function.__code__.co_filename)
-        REGISTRY[name] = Scenario(name, function, tuple(variants), file, listed)
+        REGISTRY[name] = Scenario(name, function, tuple(variants), file, tuple(hidden))
         return function
 
     return register
@@ -156,8 +156,10 @@ class Bench:
         return qemu.Disk("task", path, fmt="raw", readonly=True)
 
     def machine(self, title, image, attached, append="", steps="", program=True, **options) -> qemu.Machine:
-        """A machine that boots `image`; `attached` maps serials to qcow2 files or has Disk values."""
-        drives = [disk if isinstance(disk, qemu.Disk) else qemu.Disk(serial, disk) for serial, disk in attached.items()]
+        """A machine that boots `image`; `attached` maps serials to qcow2 files or Disks, or is a list of Disks."""
+        if isinstance(attached, dict):
+            attached = [disk if isinstance(disk, qemu.Disk) else qemu.Disk(name, disk) for name, disk in attached.items()]
+        drives = list(attached)
         drives.append(self.task(steps, program))
         machine = qemu.Machine(title, self.system.kernel, image, drives, f"{ROOT} {append}", say=self.say, **options)
         self.commands.append((title, machine.command_line()))
@@ -196,13 +198,20 @@ class Bench:
         text = f"{machine.command_line()}\n\n{machine.log()}\n--- results ---\n{machine.results}"
         (self.logs / f"{index:02}-{title}.log").write_text(text, encoding="utf-8")
 
-    def stock_gives_up(self, layout, without, files=None):
-        """Control: the stock image on the same disks ends in the shell. Kept until layout or image change."""
+    def raw(self, file) -> pathlib.Path:
+        """A raw copy of an overlay."""
+        return disks.to_raw(file, self.folder / f"{pathlib.Path(file).stem}.raw")
+
+    def stock_gives_up(self, layout, without, files=None, change=None, why=""):
+        """Control: the stock image on the same disks ends in the shell. Kept until layout or image change.
+        `change(disks by serial)` damages them, `why` names the damage."""
         image = self.stock(layout, files)
-        key = digest(layout.key, image.parent.name, ",".join(without))
+        key = digest(layout.key, image.parent.name, ",".join(without), why)
 
         def run(work):
             attached = self.disks(layout, without)
+            if change:
+                change(attached)
             with self.machine("control: stock image", image, attached, program=False) as machine:
                 try:
                     machine.wait(f"{GAVE_UP}|^end=yes")

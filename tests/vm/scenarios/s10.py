@@ -1,9 +1,7 @@
 """A root behind a writethrough cache pool, the SSD pulled."""
 
 from harness.scenario import scenario
-from harness.steps import detached
-
-OPT_IN = '[policy]\nunknown = "detach"\n'
+from harness.steps import OPT_IN, detached
 
 
 @scenario("10-pool-writethrough-pulled", variants=("debian12",))

@@ -1,0 +1,32 @@
+"""Flushed writeback, detached because the admin says so; a wrong token or one of an older VG does nothing.
+Variant `shell`: asked for in the (initramfs) shell instead of on the kernel command line."""
+
+from harness.scenario import scenario
+from harness.steps import detached, held, refused, token
+
+# A VG write while everything is there: makes a token void.
+NEW_SEQNO = "before() { lvmq vgchange --addtag changed vg0; }\n"
+
+
+@scenario("14-pool-writeback-detach-asked", variants=("shell",))
+def run(vm):
+    layout = vm.layout("pool-writeback-flushed")
+    vm.stock_gives_up(layout, ["ssd"])
+    image = vm.image(layout)
+    attached = vm.disks(layout)
+    pulled = {"hdd": attached["hdd"]}
+    wrong = "0" * 8
+    old = refused(vm, layout, "wrong token", image, pulled, f"rd.originboot=detach:{wrong}")
+    vm.check(old != wrong, "the token is all zeros")
+    if vm.variant == "shell":
+        answer = held(vm, "detach in the shell", image, pulled, commands=[f"originboot detach {old}"])
+        vm.check(answer.blocks[f"originboot detach {old}"].endswith("rc=0"), "`originboot detach` failed in the shell")
+        vm.boot("after the detach", image, pulled).expect(kind="linear", files="ok", home="ok", rw="ok")
+        return
+    changed = vm.boot("VG changed, all disks there", image, attached, steps=NEW_SEQNO).expect(kind="cache", files="ok")
+    stale = held(vm, "old token", image, pulled, f"rd.originboot=detach:{old}")
+    current = token(stale.console)
+    vm.check(current != old, "the token does not change with the VG's seqno")
+    _, first = detached(vm, layout, image, attached=pulled, append=f"rd.originboot=detach:{current}")
+    vm.check(first.seqno > changed.seqno, "the VG's seqno did not rise")
+

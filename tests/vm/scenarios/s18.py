@@ -1,0 +1,23 @@
+"""A home server: /boot on RAID1 and the PV on RAID5 of three disks, the cache on RAID0 of two SSDs, one SSD pulled.
+Variant `no-array-line`: mdadm.conf does not know the cache's array (it would be md127)."""
+
+from harness.layout_table import mdadm_conf
+from harness.scenario import scenario
+from harness.steps import OPT_IN, detached
+
+BOOT = """
+after() {
+    mkdir -p /run/boot
+    mount -o ro /dev/disk/by-label/boot /run/boot && say "boot=$(cat /run/boot/here)"
+    block mdstat cat /proc/mdstat
+}
+"""
+
+
+@scenario("18-raid5-origin-raid0-cache", variants=("no-array-line", "debian12"))
+def run(vm):
+    layout = vm.layout("home-server")
+    files = mdadm_conf("boot", "bulk") if vm.variant == "no-array-line" else {}
+    vm.stock_gives_up(layout, ["ssd2"], files)
+    _, first = detached(vm, layout, vm.image(layout, OPT_IN, files), without=["ssd2"], steps=BOOT)
+    first.expect(boot="boot files")

@@ -1,0 +1,15 @@
+"""The cache's PV is a RAID1 of two SSDs and one is gone: the array starts degraded (the stock way, after 20 s) and the
+machine boots with its cache."""
+
+from harness import disks
+from harness.scenario import scenario
+from harness.steps import OPT_IN, same_seqno
+
+
+@scenario("1d-cache-on-degraded-raid1")
+def run(vm):
+    layout = vm.layout("cache-on-raid1")
+    attached = vm.disks(layout, without=["ssd2"])
+    result = vm.boot("boot with one SSD", vm.image(layout, OPT_IN), attached)
+    result.expect(kind="cache", files="ok", rw="ok", home="ok")
+    same_seqno(vm, disks.seqno(layout.files["hdd"]), attached["hdd"])
