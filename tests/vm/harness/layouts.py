@@ -70,7 +70,7 @@ def _make(name: str, spec: Spec, system: Base, work: pathlib.Path):
     attached.append(qemu.Disk("payload", _payload(system), fmt="raw", readonly=True))
     with qemu.Machine(f"maker of {name}", system.kernel, initrd, attached, "rdinit=/maker/init loglevel=4") as machine:
         try:
-            answer = machine.wait(r"^made=(.*)$", port="results", deadline=900).group(1)
+            answer = machine.wait(r"^made=(.*)\n", port="results", deadline=900).group(1)
             if not spec.power_cut:
                 machine.ended()
         finally:

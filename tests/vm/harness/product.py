@@ -57,8 +57,8 @@ STEPS = """
 checks=
 remount=ro
 after() {
-    if originboot snapshot --output /run/dump >/run/dump.log 2>&1; then
-        { echo "BEGIN dump"; tar -c -C /run/dump . | gzip -1 | base64; echo "END dump"; } >$port
+    if originboot snapshot - >/run/dump.tar 2>/run/dump.log; then
+        { echo "BEGIN dump"; gzip -1 </run/dump.tar | base64; echo "END dump"; } >$port
     else
         block failed cat /run/dump.log
     fi
