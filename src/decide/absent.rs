@@ -67,9 +67,9 @@ fn md(inventory: &Inventory, uuid: &str, level: &str, disks: u32) -> Absence {
     let members = inventory
         .devices
         .iter()
-        .filter(|d| {
-            matches!(&d.content, Content::MdMember(sb) if sb.uuid == uuid && matches!(sb.role, MdRole::Active(_)))
-        })
+        .filter(
+            |d| matches!(&d.content, Content::MdMember(sb) if sb.uuid == uuid && matches!(sb.role, MdRole::Active(_))),
+        )
         .count();
     if members == 0 {
         return Absence::Absent;

@@ -125,13 +125,13 @@ fn broken_caches(
 
 fn metadata_trouble(inventory: &Inventory, vg: &Vg, pool: &str) -> Option<String> {
     let below = vg.closure(pool);
-    inventory.inside.iter().filter(|i| i.vg_id == vg.id && below.iter().any(|l| l.id == i.lv_id)).find_map(|i| {
-        match &i.found {
-            Found::CacheMetadata(Err(reason)) => Some(format!("its cache metadata is damaged ({reason})")),
-            Found::CacheMetadata(Ok(superblock)) if superblock.needs_check => {
-                Some("its cache metadata is flagged needs_check".to_owned())
-            }
-            _ => None,
+    inventory.inside.iter().filter(|i| i.vg_id == vg.id && below.iter().any(|l| l.id == i.lv_id)).find_map(|i| match &i
+        .found
+    {
+        Found::CacheMetadata(Err(reason)) => Some(format!("its cache metadata is damaged ({reason})")),
+        Found::CacheMetadata(Ok(superblock)) if superblock.needs_check => {
+            Some("its cache metadata is flagged needs_check".to_owned())
         }
+        _ => None,
     })
 }

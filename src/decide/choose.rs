@@ -5,8 +5,8 @@ use super::case::{Case, LvState};
 use super::compose;
 use super::rules::{self, Veto};
 use super::{Clock, Decision, Situation, Verdict, timing};
-use crate::device::lvm::{Lv, VgSeen, names, volume_groups};
 use crate::device::Inventory;
+use crate::device::lvm::{Lv, VgSeen, names, volume_groups};
 use crate::settings::{Action, Request};
 
 /// What to do now, all facts given. The same facts give the same answer.
@@ -196,9 +196,10 @@ impl Look<'_> {
             return self.refuse_at_deadline(veto);
         }
         let allowed = !self.hold_is_asked() && !self.case.sets.is_empty();
-        let verdict = self.detachable(locked.as_deref()).ok().filter(|verdict| {
-            allowed && (self.s.plan.policy.action(*verdict) == Action::Detach || self.token_fits())
-        });
+        let verdict = self
+            .detachable(locked.as_deref())
+            .ok()
+            .filter(|verdict| allowed && (self.s.plan.policy.action(*verdict) == Action::Detach || self.token_fits()));
         match verdict {
             // Rule 2: all cached LVs of the VG are planned before root comes up, nobody asks again afterwards.
             Some(verdict) => {

@@ -56,10 +56,9 @@ fn evidence(case: &Case<'_>) -> Vec<Evidence> {
         .sets
         .iter()
         .flat_map(|(set, a)| {
-            a.evidence.iter().map(|e| Evidence {
-                fact: format!("{}: {}", set.name(), e.fact),
-                source: e.source.clone(),
-            })
+            a.evidence
+                .iter()
+                .map(|e| Evidence { fact: format!("{}: {}", set.name(), e.fact), source: e.source.clone() })
         })
         .collect();
     all.extend(case.broken.iter().map(|(id, reason)| Evidence {
@@ -117,7 +116,8 @@ pub(super) fn detach(s: &Situation<'_>, case: &Case<'_>, root: &Lv, verdict: Ver
             let why = "LVM's spare metadata LV lies on the missing SSD and would keep it in the VG; it holds nothing";
             steps.push(step(StepAction::RemoveSpare { lv: PMSPARE.to_owned() }, why));
         }
-        let why = "the missing SSD leaves the VG: a copy that returns is outdated, and the next boot is complete at once";
+        let why =
+            "the missing SSD leaves the VG: a copy that returns is outdated, and the next boot is complete at once";
         steps.push(step(StepAction::RemoveMissing, why));
     }
     for id in &case.gone {
@@ -129,7 +129,9 @@ pub(super) fn detach(s: &Situation<'_>, case: &Case<'_>, root: &Lv, verdict: Ver
     let mut reasons = vec![missing_line(s.plan, case)];
     reasons.push(match (&s.line.request, verdict) {
         (Request::Detach { .. }, Verdict::Unsafe | Verdict::Unknown) => {
-            format!("verdict {verdict}; a detach was asked for with this case's token: what was only on the SSD is given up")
+            format!(
+                "verdict {verdict}; a detach was asked for with this case's token: what was only on the SSD is given up"
+            )
         }
         (_, Verdict::Safe) => "verdict SAFE: the origin holds everything that was flushed".to_owned(),
         _ => format!("verdict {verdict}; the policy on this machine is to detach"),
@@ -171,8 +173,7 @@ pub(super) fn activate_by_name(s: &Situation<'_>, case: &Case<'_>, root: &Lv) ->
         reasons.push(missing_line(s.plan, case));
     }
     reasons.push("activating by name writes nothing to the VG".to_owned());
-    let left: Vec<&str> =
-        case.lvs.iter().filter(|l| l.state != LvState::Whole).map(|l| l.lv.name.as_str()).collect();
+    let left: Vec<&str> = case.lvs.iter().filter(|l| l.state != LvState::Whole).map(|l| l.lv.name.as_str()).collect();
     if !left.is_empty() {
         reasons.push(format!("left alone until the SSD is back: {}", left.join(", ")));
     }
@@ -319,7 +320,9 @@ pub(super) fn refusal(
              rd.originboot=detach:{token}"
         ));
         if code == "EVIDENCE_MISSING" {
-            remedy.push("to do so at every such failure: unknown = \"detach\" under [policy] in originboot.toml".to_owned());
+            remedy.push(
+                "to do so at every such failure: unknown = \"detach\" under [policy] in originboot.toml".to_owned(),
+            );
         }
     }
     Refusal {

@@ -192,3 +192,20 @@ impl StepAction {
         }
     }
 }
+
+impl std::fmt::Display for StepAction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Backup => f.write_str("save the VG's metadata"),
+            Self::Uncache { lv, force: false } => write!(f, "lvconvert --uncache {lv}"),
+            Self::Uncache { lv, force: true } => write!(f, "lvconvert --force --uncache {lv}"),
+            Self::Restore { .. } => f.write_str("vgcfgrestore of the VG's text without the cache"),
+            Self::RemoveSpare { lv } => write!(f, "lvremove {lv}"),
+            Self::RemoveMissing => f.write_str("vgreduce --removemissing"),
+            Self::Fence { tag } => write!(f, "vgchange --addtag {tag}"),
+            Self::Overlay { lv, origin } => write!(f, "a layer in RAM over {origin} as {lv}"),
+            Self::Activate { lv } => write!(f, "lvchange -ay {lv}"),
+            Self::ActivateAll => f.write_str("vgchange -aay"),
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Hard refusals: what this program does not decide about, with the sentence and the remedy.
 
-use super::case::Case;
 use super::Situation;
+use super::case::Case;
 use crate::device::lvm::{SegmentKind, Vg, VgSeen};
 use crate::device::{Content, Found};
 

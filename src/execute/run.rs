@@ -64,13 +64,13 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn all(&mut self) -> Result<(), Stop> {
-        let (first, rest): (Vec<&Step>, Vec<&Step>) = self
-            .plan
-            .steps
-            .iter()
-            .partition(|s| s.action.writes_vg() || s.action == StepAction::Backup);
+        let (first, rest): (Vec<&Step>, Vec<&Step>) =
+            self.plan.steps.iter().partition(|s| s.action.writes_vg() || s.action == StepAction::Backup);
         if self.plan.writes_vg() {
-            self.child(&Command::new(["udevadm", "settle", &format!("--timeout={SETTLE_SECONDS}")], SETTLE_SECONDS * 2));
+            self.child(&Command::new(
+                ["udevadm", "settle", &format!("--timeout={SETTLE_SECONDS}")],
+                SETTLE_SECONDS * 2,
+            ));
             // With the queue stopped no event can activate the VG between our look and our write (rule 5).
             self.child(&Command::new(["udevadm", "control", "--stop-exec-queue"], TOOL_SECONDS));
             let result = self.change(&first);
@@ -109,7 +109,9 @@ impl Run<'_> {
         let mut before = check::group(&inventory, self.plan)?;
         if before.vg.seqno != self.plan.seqno {
             let now = before.vg.seqno;
-            return Err(format!("{} changed since the plan: seqno {} then, {now} now", self.plan.vg, self.plan.seqno).into());
+            return Err(
+                format!("{} changed since the plan: seqno {} then, {now} now", self.plan.vg, self.plan.seqno).into()
+            );
         }
         if self.came_back(&inventory) {
             return Err(Stop::CameBack);

@@ -3,6 +3,8 @@
 mod dm;
 #[cfg(feature = "cli")]
 pub mod host;
+mod layer;
+pub mod machine;
 pub mod reader;
 mod root;
 pub mod scan;

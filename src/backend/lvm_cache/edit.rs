@@ -27,8 +27,7 @@ pub fn detached_text(vg: &Vg, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result
         dropped.insert(set.origin.clone());
         dropped.extend(vg.closure(&set.pool).into_iter().map(|lv| lv.name.clone()));
     }
-    let missing: BTreeSet<&str> =
-        vg.pvs.iter().filter(|pv| gone.contains(&pv.id)).map(|pv| pv.name.as_str()).collect();
+    let missing: BTreeSet<&str> = vg.pvs.iter().filter(|pv| gone.contains(&pv.id)).map(|pv| pv.name.as_str()).collect();
     if vg.lv(PMSPARE).is_some() && vg.pvs_below(PMSPARE).iter().any(|pv| missing.contains(pv)) {
         dropped.extend(vg.closure(PMSPARE).into_iter().map(|lv| lv.name.clone()));
     }

@@ -39,7 +39,8 @@ fn uncache(set: &CacheSet) -> Step {
 fn restore(group: &VgSeen, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result<Step, String> {
     let text = edit::detached_text(&group.vg, gone, sets)?;
     // lvm2 refuses to restore over a VG with thin pools unless forced (`vgcfgrestore`, seen in a VM).
-    let force = group.vg.lvs.iter().any(|lv| lv.segments.iter().any(|s| matches!(s.kind, SegmentKind::ThinPool { .. })));
+    let force =
+        group.vg.lvs.iter().any(|lv| lv.segments.iter().any(|s| matches!(s.kind, SegmentKind::ThinPool { .. })));
     let names: Vec<String> = sets.iter().map(|s| s.name()).collect();
     Ok(Step {
         action: StepAction::Restore { text, force },

@@ -5,21 +5,19 @@ use crate::backend::{CacheSet, Executable, Module, Requirements};
 const WHY: &str = "root's LV is cached (dm-cache)";
 
 /// Every name Debian's `pdata_tools` is called by that LVM or a person in the shell needs for a cache.
-const PDATA_LINKS: &[&str] = &[
-    "cache_check",
-    "cache_dump",
-    "cache_metadata_size",
-    "cache_repair",
-    "cache_restore",
-    "cache_writeback",
-];
+const PDATA_LINKS: &[&str] =
+    &["cache_check", "cache_dump", "cache_metadata_size", "cache_repair", "cache_restore", "cache_writeback"];
 
 /// Modules and tools for this set.
 pub(super) fn of(set: &CacheSet) -> Requirements {
     let mut requirements = Requirements::default();
     requirements.modules.extend([
         Module { name: "dm_cache", config: "CONFIG_DM_CACHE", why: WHY },
-        Module { name: "dm_persistent_data", config: "CONFIG_DM_PERSISTENT_DATA", why: "dm-cache keeps its metadata with it" },
+        Module {
+            name: "dm_persistent_data",
+            config: "CONFIG_DM_PERSISTENT_DATA",
+            why: "dm-cache keeps its metadata with it",
+        },
         Module { name: "dm_bufio", config: "CONFIG_DM_BUFIO", why: "dm-cache reads its metadata through it" },
         Module { name: "dm_bio_prison", config: "CONFIG_DM_BIO_PRISON", why: "dm-cache orders requests with it" },
         // The policy is asked for by name when the table is loaded: no module depends on it.
@@ -27,7 +25,12 @@ pub(super) fn of(set: &CacheSet) -> Requirements {
     ]);
     requirements.executables.extend([
         Executable { name: "lvm", links: &[], package: "lvm2", why: "activates and detaches" },
-        Executable { name: "dmsetup", links: &[], package: "dmsetup", why: "resumes what a detach may leave suspended" },
+        Executable {
+            name: "dmsetup",
+            links: &[],
+            package: "dmsetup",
+            why: "resumes what a detach may leave suspended",
+        },
         Executable { name: "udevadm", links: &[], package: "udev", why: "keeps udev still while the VG changes" },
         Executable {
             name: "pdata_tools",

@@ -1,0 +1,14 @@
+//! `originboot-early`: the initramfs program.
+
+use std::process::{Command, ExitCode, Stdio};
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        originboot::sys::machine::kmsg(&format!("gave up: {panic}"));
+        // Whatever was under way: udev must not stay stopped.
+        let mut udevadm = Command::new("udevadm");
+        let _ = udevadm.args(["control", "--start-exec-queue"]).stdin(Stdio::null()).status();
+    }));
+    let arguments: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    originboot::early::main(&arguments)
+}

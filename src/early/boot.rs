@@ -1,0 +1,274 @@
+//! The call of each second, while root is not there.
+
+use std::process::ExitCode;
+
+use crc::{CRC_32_ISO_HDLC, Crc};
+
+use super::state::State;
+use crate::decide::{Clock, Decision, Plan, Refusal, Situation, StepAction, decide, origin_is_complete};
+use crate::device::Inventory;
+use crate::execute::{Host as _, Level, Outcome, Ran, execute};
+use crate::report::{Ending, FILE, MissingPv, RanCommand, Report};
+use crate::settings::{BootPlan, CommandLine, Request};
+use crate::sys::machine::{Machine, RUN_DIR, private_dir, text};
+
+/// Where the image's plan lies.
+const PLAN: &str = "/etc/originboot/boot.plan";
+
+/// A countdown line this often, in seconds: aloud, without burying the kernel's own words.
+const COUNT_EVERY: u64 = 5;
+
+/// What every call begins with.
+pub(super) struct Boot {
+    pub machine: Machine,
+    pub plan: BootPlan,
+    pub line: CommandLine,
+    pub state: State,
+    pub inventory: Inventory,
+}
+
+impl Boot {
+    /// Looks at everything once. `console`: speak to the console, not to the caller's terminal.
+    pub fn begin(console: bool) -> Result<Self, String> {
+        private_dir(std::path::Path::new(RUN_DIR))?;
+        let state = State::load();
+        let mut machine = Machine::early(state.not_answering.clone(), console);
+        let line = CommandLine::parse(&text("/proc/cmdline", 64 << 10));
+        let plan = match text(PLAN, 8 << 20) {
+            empty if empty.is_empty() => BootPlan::default(),
+            content => BootPlan::parse(&content).unwrap_or_else(|error| {
+                machine.say(Level::Error, &format!("{PLAN}: {error}; going on without it"));
+                BootPlan::default()
+            }),
+        };
+        let inventory = machine.look();
+        Ok(Self { machine, plan, line, state, inventory })
+    }
+
+    pub fn situation(&self, clock: Clock) -> Situation<'_> {
+        Situation { inventory: &self.inventory, plan: &self.plan, line: &self.line, clock }
+    }
+
+    /// A clock at which everything is due.
+    pub fn due(&self) -> Clock {
+        Clock { now: u64::MAX / 2, origin_complete: Some(0), limit: 30 }
+    }
+
+    pub fn store_state(&mut self) {
+        self.state.not_answering = self.machine.not_answering().to_vec();
+        if let Err(error) = self.state.store() {
+            self.machine.say(Level::Error, &error);
+        }
+    }
+
+    /// Carries the plan out, tells and records how it ended.
+    pub fn act(&mut self, plan: &Plan) -> Ending {
+        for reason in &plan.reasons {
+            self.machine.say(Level::Notice, reason);
+        }
+        let (mut ran, mut saved) = (Vec::new(), Vec::new());
+        self.load_modules(plan, &mut ran);
+        let outcome = execute(&mut self.machine, plan, &mut ran, &mut saved);
+        let (ending, seqno, told) = match outcome {
+            Outcome::CameBack => {
+                self.machine.say(Level::Notice, "the SSD is back: going on with it, nothing was changed");
+                return Ending::Held;
+            }
+            Outcome::Stopped { reason } => {
+                self.state.stopped = true;
+                (Ending::Stopped, plan.seqno, format!("stopped: {reason}"))
+            }
+            Outcome::Done { seqno } => {
+                let (ending, told) = done(plan, seqno);
+                (ending, seqno, told)
+            }
+        };
+        let level = if ending == Ending::Stopped { Level::Error } else { Level::Notice };
+        self.machine.say(level, &told);
+        if ending == Ending::Stopped {
+            self.machine.say(Level::Error, "type \"originboot explain\" in the shell that follows");
+        }
+        let mut report = self.report(ending);
+        report.verdict = plan.verdict.as_str().to_owned();
+        plan.vg.clone_into(&mut report.vg);
+        (report.seqno_before, report.seqno_after) = (plan.seqno, seqno);
+        report.missing = self.missing(&plan.missing);
+        report.evidence.clone_from(&plan.evidence);
+        report.reasons.clone_from(&plan.reasons);
+        report.reasons.push(told);
+        report.steps = plan.steps.iter().map(|s| (s.action.to_string(), s.why.clone())).collect();
+        report.commands = ran.iter().map(ran_command).collect();
+        report.saved = saved;
+        report.remedy = next(plan, ending);
+        self.write(&report);
+        ending
+    }
+
+    /// The layer's modules are not loaded by anything else.
+    fn load_modules(&mut self, plan: &Plan, ran: &mut Vec<Ran>) {
+        if plan.steps.iter().any(|s| matches!(s.action, StepAction::Overlay { .. })) {
+            let command = crate::execute::Command::new(["modprobe", "-q", "-a", "loop", "dm_snapshot"], 20);
+            ran.push(self.machine.run(&command));
+        }
+    }
+
+    /// Tells a refusal, once, and records it.
+    pub fn hold(&mut self, refusal: &Refusal) {
+        let lines = super::explain::lines(refusal);
+        let sum = Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(lines.join("\n").as_bytes());
+        if self.state.said == Some(sum) {
+            return;
+        }
+        self.state.said = Some(sum);
+        for line in &lines {
+            self.machine.say(Level::Notice, line);
+        }
+        let mut report = self.report(Ending::Held);
+        refusal.code.clone_into(&mut report.code);
+        report.verdict = refusal.verdict.map(|v| v.as_str().to_owned()).unwrap_or_default();
+        refusal.vg.clone_into(&mut report.vg);
+        (report.seqno_before, report.seqno_after) = (refusal.seqno, refusal.seqno);
+        report.missing = self.missing(&refusal.missing);
+        report.evidence.clone_from(&refusal.evidence);
+        report.reasons.clone_from(&refusal.reasons);
+        report.remedy.clone_from(&refusal.remedy);
+        report.token = refusal.token.clone().unwrap_or_default();
+        self.write(&report);
+    }
+
+    fn report(&self, ending: Ending) -> Report {
+        Report {
+            ending,
+            boot_id: text("/proc/sys/kernel/random/boot_id", 64).trim().to_owned(),
+            time: std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0, |d| i64::try_from(d.as_secs()).unwrap_or(0)),
+            uptime: uptime(),
+            code: String::new(),
+            verdict: String::new(),
+            vg: String::new(),
+            seqno_before: 0,
+            seqno_after: 0,
+            missing: Vec::new(),
+            evidence: Vec::new(),
+            reasons: Vec::new(),
+            steps: Vec::new(),
+            remedy: Vec::new(),
+            token: String::new(),
+            commands: Vec::new(),
+            saved: Vec::new(),
+        }
+    }
+
+    fn missing(&self, ids: &[crate::device::lvm::Id]) -> Vec<MissingPv> {
+        let of = |id: &crate::device::lvm::Id| {
+            let planned = self.plan.pv(id);
+            let get = |f: fn(&crate::settings::PlannedPv) -> &String| planned.map(f).cloned().unwrap_or_default();
+            MissingPv {
+                id: id.to_string(),
+                device: get(|p| &p.device),
+                model: get(|p| &p.model),
+                serial: get(|p| &p.serial),
+            }
+        };
+        ids.iter().map(of).collect()
+    }
+
+    fn write(&mut self, report: &Report) {
+        if let Err(error) = self.machine.save(FILE, report.to_json().as_bytes()) {
+            self.machine.say(Level::Error, &error);
+        }
+    }
+}
+
+/// Called about once a second by `local-block`. Never sleeps. Always succeeds: any trouble of ours leaves the stock
+/// image's own way.
+pub(super) fn each_second(start: u64, limit: u64) -> ExitCode {
+    let mut boot = match Boot::begin(true) {
+        Ok(boot) => boot,
+        Err(error) => {
+            crate::sys::machine::console(&format!("{error}; going on without originboot"));
+            return ExitCode::SUCCESS;
+        }
+    };
+    let now = uptime().saturating_sub(start);
+    let first = Clock { now, origin_complete: boot.state.origin_complete, limit };
+    let whole = origin_is_complete(&boot.situation(first));
+    boot.state.origin_complete = if whole { boot.state.origin_complete.or(Some(now)) } else { None };
+    let clock = Clock { origin_complete: boot.state.origin_complete, ..first };
+    match decide(&boot.situation(clock)) {
+        Decision::Nothing { .. } => {}
+        Decision::Wait { until, what } => boot.count(now, until, &what),
+        Decision::Act(_) if boot.state.stopped => {}
+        Decision::Act(plan) => drop(boot.act(&plan)),
+        Decision::Refuse(refusal) => boot.hold(&refusal),
+    }
+    boot.store_state();
+    ExitCode::SUCCESS
+}
+
+impl Boot {
+    fn count(&mut self, now: u64, until: u64, what: &str) {
+        let due = self.state.counted.is_none_or(|last| now >= last.saturating_add(COUNT_EVERY));
+        // A healthy boot passes here for a second or two; nobody wants to read about it.
+        if due && now >= 2 {
+            self.state.counted = Some(now);
+            let left = until.saturating_sub(now);
+            let line = match self.line.request {
+                Request::Off => return,
+                _ => format!("{what}, deciding in {left} s"),
+            };
+            self.machine.say(Level::Notice, &line);
+        }
+    }
+}
+
+/// Seconds since the kernel started, the clock of initramfs-tools' own limit.
+pub(super) fn uptime() -> u64 {
+    text("/proc/uptime", 64).split(['.', ' ']).next().and_then(|s| s.parse().ok()).unwrap_or(0)
+}
+
+fn done(plan: &Plan, seqno: u64) -> (Ending, String) {
+    if plan.steps.iter().any(|s| matches!(s.action, StepAction::Overlay { .. })) {
+        return (Ending::Overlay, "root runs on its origin, read-only below a layer in RAM".to_owned());
+    }
+    if plan.writes_vg() {
+        let told = format!("cache detached: {} is on its origin (VG seqno {} -> {seqno})", plan.vg, plan.seqno);
+        return (Ending::Detached, told);
+    }
+    (Ending::Activated, format!("root of {} activated by name, nothing was changed", plan.vg))
+}
+
+fn ran_command(ran: &Ran) -> RanCommand {
+    RanCommand {
+        argv: ran.argv.clone(),
+        status: ran.status,
+        timed_out: ran.timed_out,
+        ms: u64::try_from(ran.took.as_millis()).unwrap_or(u64::MAX),
+        output: ran.output.clone(),
+    }
+}
+
+/// What comes next, in commands of the running system.
+fn next(plan: &Plan, ending: Ending) -> Vec<String> {
+    match ending {
+        Ending::Detached => vec![
+            "the machine runs without its cache: nothing else needs doing".to_owned(),
+            "never run \"vgextend --restoremissing\" or \"vgreduce --removemissing --force\" here".to_owned(),
+            format!(
+                "the old SSD may come back: it is outdated for {}; wipe it before any other use (wipefs -a)",
+                plan.vg
+            ),
+            format!(
+                "to cache again with a new SSD: pvcreate /dev/NEW; vgextend {vg} /dev/NEW; lvcreate --type cache-pool \
+                 -l 90%PVS -n cache {vg} /dev/NEW; lvconvert --type cache --cachepool {vg}/cache {vg}/LV",
+                vg = plan.vg
+            ),
+        ],
+        Ending::Activated | Ending::Overlay => vec![
+            "reconnect the SSD and reboot: nothing was changed, so everything comes back".to_owned(),
+            format!("see what is left alone: lvs -a -o +devices {}", plan.vg),
+        ],
+        Ending::Stopped | Ending::Held => Vec::new(),
+    }
+}

@@ -1,0 +1,129 @@
+//! The commands of the initramfs shell.
+
+use std::process::ExitCode;
+
+use super::boot::Boot;
+use crate::decide::{Decision, Refusal, decide};
+use crate::report::Ending;
+use crate::settings::Request;
+use crate::sys::machine::RUN_DIR;
+
+/// A refusal as lines for a person.
+pub(super) fn lines(refusal: &Refusal) -> Vec<String> {
+    let mut lines = refusal.reasons.clone();
+    lines.extend(refusal.evidence.iter().map(|e| format!("evidence: {} ({})", e.fact, e.source)));
+    lines.push("nothing was written to any disk".to_owned());
+    lines.extend(refusal.remedy.iter().map(|r| format!("-> {r}")));
+    lines
+}
+
+fn begin() -> Result<Boot, ExitCode> {
+    Boot::begin(false).map_err(|error| {
+        eprintln!("originboot: {error}");
+        ExitCode::from(3)
+    })
+}
+
+/// `explain`: why root is not there, and what the reader can do. Changes nothing.
+pub(super) fn explain() -> ExitCode {
+    let boot = match begin() {
+        Ok(boot) => boot,
+        Err(code) => return code,
+    };
+    match decide(&boot.situation(boot.due())) {
+        Decision::Nothing { why } => println!("originboot: {why}"),
+        Decision::Wait { what, .. } => println!("originboot: {what}"),
+        Decision::Refuse(refusal) => {
+            println!("originboot: root cannot be brought up as it is ({}):", refusal.code);
+            lines(&refusal).iter().for_each(|line| println!("  {line}"));
+            return ExitCode::FAILURE;
+        }
+        Decision::Act(plan) => {
+            println!("originboot: root can be brought up; \"originboot retry\" does this:");
+            plan.reasons.iter().for_each(|r| println!("  {r}"));
+            for (n, step) in plan.steps.iter().enumerate() {
+                println!("  {}. {}: {}", n + 1, step.action, step.why);
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// `status`: in short.
+pub(super) fn status() -> ExitCode {
+    let boot = match begin() {
+        Ok(boot) => boot,
+        Err(code) => return code,
+    };
+    let code = match decide(&boot.situation(boot.due())) {
+        Decision::Nothing { why } => {
+            println!("originboot: {why}");
+            ExitCode::SUCCESS
+        }
+        Decision::Wait { what, .. } => {
+            println!("originboot: {what}");
+            ExitCode::SUCCESS
+        }
+        Decision::Act(plan) => {
+            println!("originboot: {}; \"originboot retry\" brings root up", plan.reasons.join("; "));
+            ExitCode::SUCCESS
+        }
+        Decision::Refuse(refusal) => {
+            println!("originboot: held ({}): {}", refusal.code, refusal.reasons.join("; "));
+            if let Some(token) = &refusal.token {
+                println!("token of this case: {token}");
+            }
+            ExitCode::FAILURE
+        }
+    };
+    println!("record of this boot: {RUN_DIR}/{}", crate::report::FILE);
+    code
+}
+
+/// `retry`: decide now, as policy says.
+pub(super) fn retry() -> ExitCode {
+    match begin() {
+        Ok(boot) => act_now(boot),
+        Err(code) => code,
+    }
+}
+
+/// `detach TOKEN`: what policy forbids, for this one case.
+pub(super) fn detach(token: &str) -> ExitCode {
+    match begin() {
+        Ok(mut boot) => {
+            boot.line.request = Request::Detach { token: token.to_owned() };
+            act_now(boot)
+        }
+        Err(code) => code,
+    }
+}
+
+fn act_now(mut boot: Boot) -> ExitCode {
+    boot.state.stopped = false;
+    let code = match decide(&boot.situation(boot.due())) {
+        Decision::Nothing { why } => {
+            println!("originboot: {why}; type \"exit\" to go on booting");
+            ExitCode::SUCCESS
+        }
+        Decision::Wait { what, .. } => {
+            println!("originboot: {what}");
+            ExitCode::SUCCESS
+        }
+        Decision::Refuse(refusal) => {
+            // Whoever asks is told, even twice.
+            boot.state.said = None;
+            boot.hold(&refusal);
+            ExitCode::FAILURE
+        }
+        Decision::Act(plan) => match boot.act(&plan) {
+            Ending::Stopped => ExitCode::FAILURE,
+            _ => {
+                println!("originboot: type \"exit\" to go on booting");
+                ExitCode::SUCCESS
+            }
+        },
+    };
+    boot.store_state();
+    code
+}

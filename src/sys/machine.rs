@@ -1,0 +1,299 @@
+//! The running machine as a [`Host`].
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::Root;
+use super::scan::{ScanOptions, scan};
+use crate::device::{Content, Inventory};
+use crate::execute::{Command, Host, Level, Ran};
+
+/// Where everything of one boot lies.
+pub const RUN_DIR: &str = "/run/originboot";
+
+/// Most bytes kept of what a child prints.
+const MAX_OUTPUT: usize = 8 << 10;
+
+/// After SIGINT an lvm gets this long to put its devices right. Then it is left to itself, never killed.
+const AFTER_INTERRUPT: Duration = Duration::from_secs(30);
+
+/// The kernel cuts a record at 976 bytes or so.
+const MAX_RECORD: usize = 900;
+
+/// The machine this program runs on.
+#[derive(Debug)]
+pub struct Machine {
+    root: Root,
+    options: ScanOptions,
+    dir: PathBuf,
+    console: bool,
+}
+
+impl Machine {
+    /// For the initramfs. `not_answering`: devices that are not asked again. `console`: also speak to the console,
+    /// not only to whoever called.
+    #[must_use]
+    pub fn early(not_answering: Vec<String>, console: bool) -> Self {
+        let options = ScanOptions { not_answering, ..ScanOptions::early() };
+        Self { root: Root::machine(), options, dir: PathBuf::from(RUN_DIR), console }
+    }
+
+    /// Devices that did not answer so far.
+    #[must_use]
+    pub fn not_answering(&self) -> &[String] {
+        &self.options.not_answering
+    }
+}
+
+impl Host for Machine {
+    fn look(&mut self) -> Inventory {
+        match scan(&self.root, &self.options) {
+            Ok(inventory) => {
+                // A device that cost a whole time limit once is not asked again in this call.
+                for device in &inventory.devices {
+                    let silent =
+                        matches!(&device.content, Content::Unreadable { reason } if reason.contains("no answer"));
+                    if silent && !self.options.not_answering.contains(&device.name) {
+                        self.options.not_answering.push(device.name.clone());
+                    }
+                }
+                inventory
+            }
+            Err(error) => {
+                self.say(Level::Error, &error.to_string());
+                Inventory::default()
+            }
+        }
+    }
+
+    fn run(&mut self, command: &Command) -> Ran {
+        run(command)
+    }
+
+    fn save(&mut self, name: &str, content: &[u8]) -> Result<String, String> {
+        save(&self.dir, name, content)
+    }
+
+    fn ram_device(&mut self, bytes: u64) -> Result<String, String> {
+        super::layer::ram_device(&self.dir, bytes)
+    }
+
+    fn say(&mut self, level: Level, line: &str) {
+        kmsg(line);
+        if level == Level::Info {
+            return;
+        }
+        if self.console {
+            console(line);
+        } else {
+            println!("originboot: {line}");
+        }
+    }
+}
+
+/// One record in the kernel's log, at a level that the console does not print: what a person must see goes to the
+/// console directly, because the kernel drops user space's records above a rate.
+pub fn kmsg(line: &str) {
+    let mut end = line.len().min(MAX_RECORD);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    let record = format!("<15>originboot: {}\n", line.get(..end).unwrap_or_default().replace('\n', " "));
+    if let Ok(mut file) = OpenOptions::new().write(true).open("/dev/kmsg") {
+        // Nothing can be done about a log that cannot be written.
+        let _ = file.write_all(record.as_bytes());
+    }
+}
+
+/// One line on the console, `quiet` or not.
+pub fn console(line: &str) {
+    // Without O_NOCTTY the console would become the controlling terminal, and Ctrl-C would end this program.
+    let opened = OpenOptions::new().write(true).custom_flags(nix::libc::O_NOCTTY).open("/dev/console");
+    let line = format!("originboot: {line}\r\n");
+    match opened {
+        Ok(mut file) => {
+            let _ = file.write_all(line.as_bytes());
+        }
+        Err(_) => print!("{line}"),
+    }
+}
+
+/// Makes the folder of mode 0700, or takes one that is root's own and no link.
+///
+/// # Errors
+/// A sentence naming the path.
+pub fn private_dir(dir: &Path) -> Result<(), String> {
+    let failed = |e: std::io::Error| format!("making {}: {e}", dir.display());
+    match fs::DirBuilder::new().mode(0o700).create(dir) {
+        Ok(()) => return Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(failed(e)),
+    }
+    let seen = fs::symlink_metadata(dir).map_err(failed)?;
+    if seen.is_dir() && seen.uid() == nix::unistd::geteuid().as_raw() && seen.mode() & 0o022 == 0 {
+        Ok(())
+    } else {
+        Err(format!("{} is not a folder of our own", dir.display()))
+    }
+}
+
+/// Stores a file of mode 0600 in `dir` under a plain name: a new file moved into place, so that no link is followed.
+///
+/// # Errors
+/// A sentence naming the path.
+pub fn save(dir: &Path, name: &str, content: &[u8]) -> Result<String, String> {
+    private_dir(dir)?;
+    if name.is_empty() || name.starts_with('.') || name.contains('/') {
+        return Err(format!("\"{name}\" is no plain file name"));
+    }
+    let path = dir.join(name);
+    let new = dir.join(format!(".{name}.new"));
+    let failed = |e: std::io::Error| format!("writing {}: {e}", path.display());
+    let _ = fs::remove_file(&new);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).map_err(failed)?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?;
+    fs::rename(&new, &path).map_err(failed)?;
+    Ok(path.display().to_string())
+}
+
+fn run(command: &Command) -> Ran {
+    let started = Instant::now();
+    let mut ran =
+        Ran { argv: command.argv.clone(), status: None, timed_out: false, took: Duration::ZERO, output: String::new() };
+    let Some((program, arguments)) = command.argv.split_first() else { return ran };
+    let spawned = std::process::Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("LC_ALL", "C")
+        .env("LVM_SUPPRESS_FD_WARNINGS", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    match spawned {
+        Ok(mut child) => {
+            let (sender, output) = mpsc::channel();
+            collect(child.stdout.take(), sender.clone());
+            collect(child.stderr.take(), sender);
+            wait(&mut child, command, &mut ran);
+            // Whoever inherited the pipe and lives on must not hold us.
+            let until = Instant::now() + Duration::from_secs(1);
+            let mut bytes: Vec<u8> = Vec::new();
+            while let Ok(part) = output.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                bytes.extend(part);
+            }
+            let start = bytes.len().saturating_sub(MAX_OUTPUT);
+            ran.output = String::from_utf8_lossy(bytes.get(start..).unwrap_or_default()).into_owned();
+        }
+        Err(error) => ran.output = format!("{program}: {error}"),
+    }
+    ran.took = started.elapsed();
+    ran
+}
+
+fn collect<R: Read + Send + 'static>(stream: Option<R>, to: mpsc::Sender<Vec<u8>>) {
+    let Some(mut stream) = stream else { return };
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = stream.read(&mut buffer) {
+            if to.send(buffer.get(..count).unwrap_or_default().to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+fn wait(child: &mut Child, command: &Command, ran: &mut Ran) {
+    ran.status = wait_until(child, Instant::now() + command.limit);
+    if ran.status.is_some() {
+        return;
+    }
+    ran.timed_out = true;
+    if command.gentle {
+        if let Ok(pid) = i32::try_from(child.id()) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGINT);
+        }
+        ran.status = wait_until(child, Instant::now() + AFTER_INTERRUPT);
+    } else {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+/// The exit status, if it comes until then. A child that a signal ended has the status 128 + signal, as in the shell.
+fn wait_until(child: &mut Child, deadline: Instant) -> Option<i32> {
+    use std::os::unix::process::ExitStatusExt as _;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.code().or_else(|| status.signal().map(|s| 128 + s)),
+            Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(10)),
+            _ => return None,
+        }
+    }
+}
+
+/// A small text file's content, at most `limit` bytes; empty where there is none.
+#[must_use]
+pub fn text(path: &str, limit: u64) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(path) {
+        // What could be read counts.
+        let _ = file.take(limit).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_without_end_is_ended_at_its_limit() {
+        let mut command = Command::new(["sleep", "600"], 0);
+        command.limit = Duration::from_millis(50);
+        let ran = run(&command);
+        assert!(ran.timed_out && ran.status.is_none(), "{ran:?}");
+    }
+
+    #[test]
+    fn a_gentle_child_is_interrupted_not_killed() {
+        let script = "trap 'echo put right; exit 7' INT; while :; do sleep 0.05; done";
+        let mut command = Command::new(["sh", "-c", script], 0);
+        command.limit = Duration::from_millis(300);
+        command.gentle = true;
+        let ran = run(&command);
+        assert_eq!((ran.status, ran.timed_out, ran.output.trim()), (Some(7), true, "put right"));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told_by_name() {
+        let ran = run(&Command::new(["no-such-program-here"], 1));
+        assert!(!ran.ok() && ran.output.contains("no-such-program-here"), "{ran:?}");
+    }
+
+    #[test]
+    fn saved_files_are_private_and_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let inside = dir.path().join("run");
+        save(&inside, "a.vg", b"one").unwrap();
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        fs::remove_file(inside.join("a.vg")).unwrap();
+        std::os::unix::fs::symlink(&victim, inside.join("a.vg")).unwrap();
+        save(&inside, "a.vg", b"two").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(inside.join("a.vg")).unwrap(), "two");
+        assert_eq!(fs::metadata(inside.join("a.vg")).unwrap().mode() & 0o777, 0o600);
+        assert!(save(&inside, "../x", b"").is_err());
+    }
+}
