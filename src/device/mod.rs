@@ -8,7 +8,9 @@ pub mod dm;
 mod inventory;
 pub mod lvm;
 mod read;
+mod stack;
 pub mod superblock;
+mod without;
 
 pub use inventory::{
     Content, DevNo, Device, DeviceKind, Filesystem, Found, Hardware, Inside, Inventory, MdArray, Mount, Swap,

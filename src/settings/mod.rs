@@ -6,6 +6,7 @@ mod cmdline;
 mod file;
 #[cfg(feature = "cli")]
 mod nearest;
+mod planned;
 mod policy;
 
 pub use bootplan::{BootPlan, BootPlanError, PlannedMount, PlannedPv, PvRole, StackItem};
@@ -14,4 +15,5 @@ pub use cmdline::{CommandLine, Request};
 pub use file::{ADMIN_FILE, ADMIN_FOLDER, Layer, MAX_SETTINGS, Settings, SettingsError, VENDOR_FILE};
 #[cfg(feature = "cli")]
 pub use nearest::{hint, nearest};
+pub use planned::{NoPlan, RootLv, plan_for, role, stack_below};
 pub use policy::{Action, Policy, PolicyError};

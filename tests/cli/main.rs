@@ -1,0 +1,1 @@
+//! The built program, run against fake roots.
