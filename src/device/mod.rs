@@ -10,6 +10,8 @@ pub mod lvm;
 mod read;
 mod stack;
 pub mod superblock;
+#[cfg(test)]
+pub(crate) mod testing;
 mod without;
 
 pub use inventory::{
