@@ -7,8 +7,8 @@ use super::read::{ReadAt, ReadError};
 
 /// The text of a file under `tests/fixtures/`.
 macro_rules! fixture {
-    ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/", $name))
+    ($($part:literal),+) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/", $($part),+))
     };
 }
 pub(crate) use fixture;

@@ -1,5 +1,8 @@
 //! Table lines: `start length target arguments`, as `dmsetup table` prints them and the kernel takes them.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::str::{FromStr, SplitWhitespace};
 

@@ -5,14 +5,14 @@
 
 mod id;
 mod label;
+pub mod layout;
 mod mda;
 mod model;
 pub mod names;
 mod scan;
 pub mod text;
-mod vg;
-pub mod layout;
 mod usage;
+mod vg;
 pub mod view;
 pub mod wanted;
 

@@ -1,5 +1,8 @@
 //! From devices to volume groups: which text is the newest, which PVs it lists, which of them are there.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::label::{Area, LvmError, PvLabel};

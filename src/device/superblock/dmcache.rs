@@ -137,8 +137,9 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::device::testing::{Sparse, fixture};
 
-    /// A superblock by the table above, as `cache_restore` writes it (`tests/fixtures/dmcache`).
+    /// A superblock by the table above.
     pub(crate) fn block(version: u32, flags: u32) -> Vec<u8> {
         let mut block = vec![0; BLOCK];
         let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
@@ -164,6 +165,21 @@ pub(crate) mod tests {
         assert_eq!((sb.dirty_root, sb.policy_version), (Some(77), [2, 0, 0]));
         let sb = DmCacheSuperblock::parse(&block(1, 2)).unwrap();
         assert_eq!((sb.clean_shutdown, sb.needs_check, sb.dirty_root), (false, true, None));
+    }
+
+    #[test]
+    fn as_cache_restore_writes_them() {
+        for (hex, version, clean) in [
+            (fixture!("dmcache/v1-clean.hex"), 1, true),
+            (fixture!("dmcache/v2-clean.hex"), 2, true),
+            (fixture!("dmcache/v2-unclean.hex"), 2, false),
+        ] {
+            let sb = DmCacheSuperblock::read(&Sparse::from_hex(hex)).unwrap();
+            assert_eq!((sb.version, sb.clean_shutdown, sb.needs_check), (version, clean, false));
+            assert_eq!((sb.policy.as_str(), sb.cache_blocks, sb.data_block_size), ("smq", 1600, 128));
+            assert_eq!(sb.metadata_block_size, 8);
+            assert_eq!(sb.dirty_root.is_some_and(|root| root != 0), version == 2);
+        }
     }
 
     #[test]
