@@ -1,5 +1,7 @@
 //! `originboot`, the host program.
 
+#![allow(clippy::disallowed_methods, reason = "a program reads its arguments")]
+
 use std::process::ExitCode;
 
 use originboot::{cli, sys::reader};

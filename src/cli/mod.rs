@@ -1,5 +1,7 @@
 //! The host program's commands: one file each. Arguments become plain values here; the core never sees clap's types.
 
+#![allow(clippy::disallowed_methods, reason = "the host program reads and writes what it is told to")]
+
 mod look;
 mod out;
 mod snapshot;

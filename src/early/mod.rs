@@ -1,5 +1,7 @@
 //! The early program: called from the initramfs's hooks, and from its shell as `originboot`.
 
+#![allow(clippy::disallowed_methods, reason = "the early program asks the machine for its clock and arguments")]
+
 mod boot;
 mod explain;
 mod handover;

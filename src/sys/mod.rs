@@ -1,5 +1,7 @@
 //! The only code that touches the machine.
 
+#![allow(clippy::disallowed_methods, reason = "this is where the machine is touched")]
+
 mod dm;
 #[cfg(feature = "cli")]
 pub mod host;

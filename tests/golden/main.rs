@@ -2,6 +2,13 @@
 //! wrote it in a VM, `stack.plan` with what stands below its PVs, and per dialect a folder of the expected files.
 //! `GOLDEN=overwrite cargo test --test golden` writes them anew.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test looks at the machine, and a panic is how it fails"
+)]
+
 use originboot::device::lvm::{Area, Id, MdaText, PvLabel, PvScan, Vg};
 use originboot::device::{Content, DevNo, Device, DeviceKind, Hardware, Inventory};
 use originboot::dialect::{self, Dialect, KernelFiles, KernelModules, MANIFEST, Rendered, resolve};

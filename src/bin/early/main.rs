@@ -1,5 +1,7 @@
 //! `originboot-early`: the initramfs program.
 
+#![allow(clippy::disallowed_methods, reason = "a program reads its arguments and starts tools")]
+
 use std::process::{Command, ExitCode, Stdio};
 
 fn main() -> ExitCode {
