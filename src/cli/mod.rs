@@ -2,8 +2,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "the host program reads and writes what it is told to")]
 
+mod inspect;
 mod look;
+mod next_boot;
 mod out;
+mod simulate;
 mod snapshot;
 
 use std::process::ExitCode;
@@ -32,12 +35,16 @@ pub struct Cli {
 /// One line for each command; the doc comments of their `Args` are the help.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Inspect(inspect::Args),
+    Simulate(simulate::Args),
     Snapshot(snapshot::Args),
 }
 
 impl Command {
     fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Inspect(args) => args.run(),
+            Self::Simulate(args) => args.run(),
             Self::Snapshot(args) => args.run(),
         }
     }
