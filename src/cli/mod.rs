@@ -2,18 +2,23 @@
 
 #![allow(clippy::disallowed_methods, reason = "the host program reads and writes what it is told to")]
 
+mod generate;
 mod inspect;
+mod install;
 mod look;
 mod next_boot;
 mod out;
+mod render;
 mod simulate;
 mod snapshot;
+mod uninstall;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 pub use look::Look;
+pub use render::Target;
 
 /// Boot a machine whose root volume sits behind an SSD cache, whatever has
 /// happened to that SSD.
@@ -35,17 +40,23 @@ pub struct Cli {
 /// One line for each command; the doc comments of their `Args` are the help.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Generate(generate::Args),
     Inspect(inspect::Args),
+    Install(install::Args),
     Simulate(simulate::Args),
     Snapshot(snapshot::Args),
+    Uninstall(uninstall::Args),
 }
 
 impl Command {
     fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Generate(args) => args.run(),
             Self::Inspect(args) => args.run(),
+            Self::Install(args) => args.run(),
             Self::Simulate(args) => args.run(),
             Self::Snapshot(args) => args.run(),
+            Self::Uninstall(args) => args.run(),
         }
     }
 }

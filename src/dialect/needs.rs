@@ -1,7 +1,7 @@
 //! What root's stack needs at boot, from the live stack: computed once, resolved per kernel, rendered per dialect.
 
 use crate::backend::{self, Executable, Module, Requirements};
-use crate::device::lvm::{SegmentKind, VgSeen, volume_groups};
+use crate::device::lvm::{Lv, SegmentKind, VgSeen, volume_groups};
 use crate::device::{DeviceKind, Inventory};
 use crate::settings::{BootPlan, StackItem};
 
@@ -16,12 +16,19 @@ pub fn requirements_for(inventory: &Inventory, plan: &BootPlan) -> Requirements 
     needs.modules.insert(module("dm_mod", "CONFIG_BLK_DEV_DM", "root is on LVM"));
     needs.executables.extend(ALWAYS);
     needs.modules.extend(filesystem(&root.fs));
+    // Root's VG, and any VG that one of its physical volumes stands on.
+    let in_plan = |g: &VgSeen| plan.pvs.iter().any(|p| g.vg.pv(&p.id).is_some());
     let groups = volume_groups(inventory.pvs().map(|(_, scan)| scan));
-    for group in groups.iter().filter(|g| g.vg.id == root.vg_id) {
-        lvs(group, &root.lv, &mut needs);
+    let groups: Vec<VgSeen> = groups.into_iter().filter(in_plan).collect();
+    for group in &groups {
+        if group.vg.id == root.vg_id {
+            segments(group.vg.closure(&root.lv), &mut needs);
+        } else {
+            segments(group.vg.lvs.iter().collect(), &mut needs);
+        }
     }
     for backend in backend::ALL {
-        for set in backend.discover(&groups).iter().filter(|s| s.vg_id == root.vg_id) {
+        for set in &backend.discover(&groups) {
             needs.merge(backend.requirements(set));
         }
     }
@@ -46,8 +53,8 @@ const fn module(name: &'static str, config: &'static str, why: &'static str) -> 
 }
 
 /// Modules for the LVs that root is made of.
-fn lvs(group: &VgSeen, root: &str, needs: &mut Requirements) {
-    for lv in group.vg.closure(root) {
+fn segments(lvs: Vec<&Lv>, needs: &mut Requirements) {
+    for lv in lvs {
         for segment in &lv.segments {
             match &segment.kind {
                 SegmentKind::Raid { level, .. } => {

@@ -12,14 +12,14 @@ const MAX_KEPT: u64 = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// The system said no.
-    #[error("{doing} {path}: {source}", path = path.display())]
+    #[error("{doing} {path}: {reason}", path = path.display())]
     System {
         /// Participle.
         doing: &'static str,
         /// Where.
         path: PathBuf,
         /// Its word.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
     /// Something stands there that this program did not write.
     #[error(
@@ -59,7 +59,7 @@ impl Kept {
     /// [`FilesError`].
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, FilesError> {
         let path = self.dir.join(name);
-        let failed = |source| FilesError::System { doing: "reading", path: path.clone(), source };
+        let failed = |reason| FilesError::System { doing: "reading", path: path.clone(), reason };
         let meta = match std::fs::symlink_metadata(&path) {
             Err(e) if is_absent(&e) => return Ok(None),
             other => other.map_err(failed)?,
@@ -125,7 +125,7 @@ impl Kept {
 /// # Errors
 /// [`FilesError`], also when a link stands there.
 pub fn make_dir(dir: &Path) -> Result<(), FilesError> {
-    let failed = |source| FilesError::System { doing: "making", path: dir.to_owned(), source };
+    let failed = |reason| FilesError::System { doing: "making", path: dir.to_owned(), reason };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
     if std::fs::symlink_metadata(dir).map_err(failed)?.is_dir() {
         Ok(())
@@ -148,20 +148,20 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FilesError> {
 /// [`FilesError`].
 pub fn remove_file(path: &Path) -> Result<(), FilesError> {
     match std::fs::remove_file(path) {
-        Err(e) if !is_absent(&e) => Err(FilesError::System { doing: "removing", path: path.to_owned(), source: e }),
+        Err(e) if !is_absent(&e) => Err(FilesError::System { doing: "removing", path: path.to_owned(), reason: e }),
         _ => Ok(()),
     }
 }
 
 fn prepare(dir: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, FilesError> {
-    let failed = |source| FilesError::System { doing: "writing to", path: dir.to_owned(), source };
+    let failed = |reason| FilesError::System { doing: "writing to", path: dir.to_owned(), reason };
     let mut file = tempfile::Builder::new().prefix(".originboot-").tempfile_in(dir).map_err(failed)?;
     file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
     Ok(file)
 }
 
 fn persist(file: tempfile::NamedTempFile, path: &Path) -> Result<(), FilesError> {
-    let failed = |source| FilesError::System { doing: "writing", path: path.to_owned(), source };
+    let failed = |reason| FilesError::System { doing: "writing", path: path.to_owned(), reason };
     file.persist(path).map(drop).map_err(|e| failed(e.error))
 }
 

@@ -4,9 +4,11 @@
 mod files;
 mod kernel;
 mod settings;
+mod state;
 mod tools;
 
 pub use files::{FilesError, Kept, make_dir, remove_file, write_atomic};
 pub use kernel::{KernelTexts, kernels};
 pub use settings::read_settings;
+pub use state::{Installed, STATE, built_plan, generated, generated_kernels, installed, remove_generated};
 pub use tools::find_tool;

@@ -1,0 +1,192 @@
+//! `originboot install`: switches the packaged hook on and rebuilds every kernel's image.
+
+use super::render::{Outfit, Target, Wanted};
+use super::{Look, Outcome, Usage};
+use crate::settings::BootPlan;
+use crate::sys::Root;
+use crate::sys::host::{Installed, STATE, built_plan, installed, kernels};
+use anyhow::{Context as _, bail};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+/// What rebuilds the images.
+pub(super) const UPDATE: &str = "/usr/sbin/update-initramfs";
+/// Files of the package without which an image would be built in vain, and what to do when one is not there.
+const PACKAGED: &[&str] = &[
+    "/usr/share/initramfs-tools/hooks/originboot",
+    "/usr/share/initramfs-tools/scripts/local-block/originboot",
+    "/usr/libexec/originboot/originboot-early",
+];
+/// The unit that keeps the record of a boot.
+const UNIT: &str = "originboot-report.service";
+/// Where it is wanted.
+const WANTS: &str = "/etc/systemd/system/multi-user.target.wants";
+
+/// Protect this machine: put originboot into every kernel's image
+///
+/// Checks first, says what it will do, and asks.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    consent: Consent,
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    look: Look,
+}
+
+/// How a changing command is told to go on.
+#[derive(Debug, clap::Args)]
+pub(super) struct Consent {
+    /// Say what would be done, and do nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Args {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let wanted = self.target.wanted(&self.look)?;
+        let plan = match &wanted.plan {
+            Ok(plan) => plan,
+            Err(nothing) => {
+                eprintln!("originboot: {nothing}");
+                return Ok(Outcome::Findings);
+            }
+        };
+        let releases = images(&wanted.target)?;
+        let problems = problems(&wanted, plan, &releases)?;
+        for sentence in &problems {
+            eprintln!("originboot: {sentence}");
+        }
+        if !problems.is_empty() {
+            return Ok(Outcome::Findings);
+        }
+        for sentence in wanted.warnings(plan)? {
+            eprintln!("originboot: {sentence}");
+        }
+        let before = installed(&wanted.target);
+        let made = to_make(&wanted.target);
+        let mut steps: Vec<String> = Vec::new();
+        if before.is_none() {
+            steps.extend(made.dirs.iter().map(|dir| format!("make {dir}")));
+            steps.extend(made.links.iter().map(|(path, _)| format!("link {path}")));
+            steps.push(format!("note in {STATE}/installed that the hook is to act"));
+        }
+        steps.push(format!("run update-initramfs -u -k all, for {}", releases.join(", ")));
+        if !self.consent.given("install", &steps)? {
+            return Ok(Outcome::Fine);
+        }
+        if before.is_none() {
+            made.make(&wanted.target)?;
+        }
+        rebuild(&wanted.target)?;
+        Ok(report(&wanted.target, plan, &releases))
+    }
+}
+
+impl Consent {
+    /// Says what will be done, and asks unless told not to. `false`: do nothing.
+    pub(super) fn given(&self, what: &str, steps: &[String]) -> anyhow::Result<bool> {
+        println!("originboot {what} {}:", if self.dry_run { "would" } else { "will" });
+        steps.iter().for_each(|step| println!("  {step}"));
+        if self.dry_run || self.yes {
+            return Ok(self.yes);
+        }
+        if !io::stdin().is_terminal() {
+            bail!(Usage(format!("{what} asks before it changes anything, and there is no terminal; use --yes")));
+        }
+        print!("Go on? [y/N] ");
+        io::stdout().flush().context("writing to stdout")?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer).context("reading the answer")?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+}
+
+/// Kernels that have an image in /boot: those that `update-initramfs -k all` rebuilds.
+pub(super) fn images(target: &Root) -> anyhow::Result<Vec<String>> {
+    let mut found = kernels(target).context("listing kernels")?;
+    found.retain(|release| target.exists(&format!("/boot/initrd.img-{release}")));
+    Ok(found)
+}
+
+/// Everything that stands in the way, a sentence each.
+fn problems(wanted: &Wanted, plan: &BootPlan, releases: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut problems = Vec::new();
+    if !wanted.target.exists(UPDATE) {
+        problems.push(format!("there is no {UPDATE}; install it: apt install initramfs-tools"));
+    }
+    for path in PACKAGED {
+        if !wanted.target.exists(path) {
+            problems.push(format!("there is no {path}; install originboot again"));
+        }
+    }
+    if !wanted.target.exists("/usr/share/initramfs-tools/hooks/lvm2") {
+        problems.push("the image would have no LVM: apt install lvm2".to_owned());
+    }
+    if releases.is_empty() {
+        problems.push("no kernel has both modules and an image (/boot/initrd.img-…); install a kernel".to_owned());
+    }
+    for release in releases {
+        if let Outfit::Missing(sentences) = wanted.outfit(plan, release)? {
+            problems.extend(sentences);
+        }
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    problems.retain(|p| seen.insert(p.clone()));
+    Ok(problems)
+}
+
+/// What is not there yet.
+fn to_make(target: &Root) -> Installed {
+    let mut made = Installed::default();
+    let mut dir = |path: &str| {
+        if !target.exists(path) {
+            made.dirs.push(path.to_owned());
+        }
+    };
+    dir(STATE);
+    let unit = format!("/usr/lib/systemd/system/{UNIT}");
+    if target.exists("/etc/systemd/system") && target.exists(&unit) {
+        dir(WANTS);
+        let link = format!("{WANTS}/{UNIT}");
+        if target.link(&link).is_none() && !target.exists(&link) {
+            made.links.push((link, unit));
+        }
+    }
+    made
+}
+
+/// Rebuilds every image; its output is the reader's.
+pub(super) fn rebuild(target: &Root) -> anyhow::Result<()> {
+    let program = target.place(UPDATE);
+    let status = duct::cmd(&program, ["-u", "-k", "all"])
+        .stdin_null()
+        .unchecked()
+        .run()
+        .with_context(|| format!("running {}", program.display()))?
+        .status;
+    if !status.success() {
+        bail!("update-initramfs -u -k all: {status}; mend what it says and run it again");
+    }
+    Ok(())
+}
+
+/// Looks whether each image was built with this plan.
+fn report(target: &Root, plan: &BootPlan, releases: &[String]) -> Outcome {
+    let mut outcome = Outcome::Fine;
+    for release in releases {
+        if built_plan(target, release).as_ref() == Some(plan) {
+            println!("kernel {release}: the image is protected");
+        } else {
+            eprintln!(
+                "originboot: kernel {release}: the image was built without originboot; see what update-initramfs said: \
+                 update-initramfs -u -v -k {release}"
+            );
+            outcome = Outcome::Findings;
+        }
+    }
+    outcome
+}

@@ -1,0 +1,110 @@
+//! From a stack and a system to rendered files: what `generate` and `install` share.
+
+use super::{Look, Usage};
+use crate::device::Inventory;
+use crate::dialect::{self, KernelModules, RenderError, Rendered, lvm_config, resolve};
+use crate::settings::{BootPlan, NoPlan, plan_for};
+use crate::sys::Root;
+use crate::sys::host::{KernelTexts, find_tool, kernels, read_settings};
+use anyhow::{Context as _, bail};
+use std::path::PathBuf;
+
+/// Longest of LVM's files that is read, in bytes: `lvm.conf` has 120 KB, nearly all comment.
+const MAX_LVM: u64 = 4 << 20;
+
+/// The system that images are built on, as against the stack that they are built for.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Target {
+    /// Take kernel modules, tools and settings from this folder instead of /
+    #[arg(long, value_name = "DIR", default_value = "/", hide_default_value = true)]
+    pub tools_root: PathBuf,
+}
+
+/// What the stack is and what is wanted for it.
+pub(super) struct Wanted {
+    pub(super) target: Root,
+    pub(super) inventory: Inventory,
+    /// `Err`: root needs nothing, with the reason.
+    pub(super) plan: Result<BootPlan, NoPlan>,
+}
+
+/// What one kernel's image is to hold.
+pub(super) enum Outfit {
+    /// The rendered files.
+    Files(Vec<Rendered>),
+    /// Something is missing, a sentence each.
+    Missing(Vec<String>),
+}
+
+impl Target {
+    /// Reads settings and stack.
+    ///
+    /// # Errors
+    /// [`Usage`] for a wrong settings file; a sentence with what could not be looked at.
+    pub(super) fn wanted(&self, look: &Look) -> anyhow::Result<Wanted> {
+        let target = Root::new(&self.tools_root)?;
+        let settings = read_settings(&target).map_err(|e| Usage(e.to_string()))?;
+        let (_, inventory) = look.inventory()?;
+        let plan = plan_for(&inventory, "/", settings.policy);
+        match plan {
+            Err(e @ (NoPlan::NotMounted(_) | NoPlan::NoText(_))) => Err(e.into()),
+            plan => Ok(Wanted { target, inventory, plan }),
+        }
+    }
+}
+
+impl Wanted {
+    /// Renders for one kernel.
+    ///
+    /// # Errors
+    /// [`Usage`] for a kernel that is not installed; a sentence with what could not be read.
+    pub(super) fn outfit(&self, plan: &BootPlan, release: &str) -> anyhow::Result<Outfit> {
+        let Some(texts) = KernelTexts::read(&self.target, release).context("reading the kernel's modules")? else {
+            let list = kernels(&self.target)?;
+            let known: Vec<&str> = list.iter().map(String::as_str).collect();
+            let there = if known.is_empty() { "none is installed".to_owned() } else { known.join(", ") };
+            bail!(Usage(format!(
+                "kernel {release} has no /lib/modules/{release}/modules.dep (there is: {there}); if it is installed, run \
+                 depmod {release}"
+            )));
+        };
+        let kernel = KernelModules::parse(texts.files());
+        let needs = dialect::requirements_for(&self.inventory, plan);
+        let mut missing = Vec::new();
+        let modules = resolve::modules(&needs, &kernel).unwrap_or_else(|all| {
+            missing.extend(all.iter().map(ToString::to_string));
+            Vec::new()
+        });
+        let tools = resolve::tools(&needs, |name| find_tool(&self.target, name)).unwrap_or_else(|all| {
+            missing.extend(all.iter().map(ToString::to_string));
+            Vec::new()
+        });
+        if !missing.is_empty() {
+            return Ok(Outfit::Missing(missing));
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        let input = dialect::Input { version, kernel: &kernel, modules: &modules, tools: &tools, plan };
+        match dialect::initramfs_tools(input) {
+            Ok(files) => Ok(Outfit::Files(files)),
+            Err(e @ RenderError::Control { .. }) => Ok(Outfit::Missing(vec![e.to_string()])),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// What would keep the image from working although everything is there: a sentence each.
+    ///
+    /// # Errors
+    /// A sentence with what could not be read.
+    pub(super) fn warnings(&self, plan: &BootPlan) -> anyhow::Result<Vec<String>> {
+        let needs = dialect::requirements_for(&self.inventory, plan);
+        let tools = resolve::tools(&needs, |name| find_tool(&self.target, name)).unwrap_or_default();
+        let mut warnings = resolve::missing_links(&needs, &tools);
+        let text = |path: &str| -> anyhow::Result<Option<String>> {
+            Ok(self.target.read(path, MAX_LVM)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        };
+        let (conf, devices) = (text("/etc/lvm/lvm.conf")?, text("/etc/lvm/devices/system.devices")?);
+        let files = lvm_config::LvmFiles { conf: conf.as_deref(), devices: devices.as_deref() };
+        warnings.extend(lvm_config::findings(files, plan));
+        Ok(warnings)
+    }
+}
