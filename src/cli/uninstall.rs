@@ -35,7 +35,8 @@ impl Args {
         }
         for release in &generated_now {
             // Whatever somebody changed there was never to be edited: every file says so.
-            Kept::new(&generated(&target, release)).remove(&["boot.plan", "hook.sh", "modules.list", MANIFEST], true)?;
+            Kept::new(&generated(&target, release))
+                .remove(&["boot.plan", "hook.sh", "modules.list", MANIFEST], true)?;
         }
         remove_generated(&target);
         made.remove(&target)?;

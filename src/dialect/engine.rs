@@ -112,7 +112,10 @@ mod tests {
             ("~root", "'~root'"),
             ("a=b", "'a=b'"),
         ] {
-            assert_eq!(rendered("x.sh", "run @{ v }@ \"${#x}\"\n", value).unwrap(), format!("run {word} \"${{#x}}\"\n"));
+            assert_eq!(
+                rendered("x.sh", "run @{ v }@ \"${#x}\"\n", value).unwrap(),
+                format!("run {word} \"${{#x}}\"\n")
+            );
             assert_eq!(rendered("x.list", "@{ v }@", value).unwrap(), value);
         }
     }

@@ -76,8 +76,7 @@ pub fn render(input: Input<'_>) -> Result<Vec<Rendered>, RenderError> {
     for name in ["boot.plan", "hook.sh", "modules.list"] {
         files.push(Rendered { name, text: engine::render(&tera, name, &context)? });
     }
-    let sums: Vec<Sum<'_>> =
-        files.iter().map(|f| Sum { name: f.name, sha256: sha256(f.text.as_bytes()) }).collect();
+    let sums: Vec<Sum<'_>> = files.iter().map(|f| Sum { name: f.name, sha256: sha256(f.text.as_bytes()) }).collect();
     context.insert("files", &sums);
     files.push(Rendered { name: MANIFEST, text: engine::render(&tera, MANIFEST, &context)? });
     Ok(files)
@@ -144,7 +143,10 @@ fn listed<'a>(name: &'a str, path: &'a str, why: &'a str) -> Module<'a> {
 
 /// What the listed modules need and is not listed itself: name, path, and the first that needs it. Soft dependencies
 /// count where this kernel has them.
-fn dependencies(kernel: &KernelModules<'_>, modules: &BTreeMap<&str, Module<'_>>) -> BTreeMap<String, (String, String)> {
+fn dependencies(
+    kernel: &KernelModules<'_>,
+    modules: &BTreeMap<&str, Module<'_>>,
+) -> BTreeMap<String, (String, String)> {
     let mut found: BTreeMap<String, (String, String)> = BTreeMap::new();
     for by in modules.keys() {
         let mut needs = kernel.needs(by);

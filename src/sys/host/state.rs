@@ -125,11 +125,7 @@ impl Installed {
     }
 }
 
-fn system(
-    doing: &'static str,
-    path: &Path,
-    act: impl FnOnce(&Path) -> std::io::Result<()>,
-) -> Result<(), FilesError> {
+fn system(doing: &'static str, path: &Path, act: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<(), FilesError> {
     act(path).map_err(|reason| FilesError::System { doing, path: path.to_owned(), reason })
 }
 
