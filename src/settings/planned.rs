@@ -23,7 +23,7 @@ pub enum NoPlan {
         source_name: String,
     },
     /// No logical volume below it.
-    #[error("{point} is not on LVM ({device}): nothing to protect")]
+    #[error("{} is not on LVM ({device}): nothing to protect", if point == "/" { "root" } else { point })]
     NotLvm {
         /// Mount point.
         point: String,

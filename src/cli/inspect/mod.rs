@@ -102,15 +102,15 @@ impl Args {
         if self.json {
             out::json(&report)?;
         } else {
-            out::print(report.text(Paint::stdout()).as_bytes())?;
+            out::print(report.text(Paint::stdout(), out::utf8()).as_bytes())?;
         }
         Ok(Outcome::Fine)
     }
 }
 
 impl Report {
-    fn text(&self, paint: Paint) -> String {
-        let mut out = text::render(&self.stack, &text::Lines::new(out::utf8()), paint);
+    fn text(&self, paint: Paint, utf8: bool) -> String {
+        let mut out = text::render(&self.stack, &text::Lines::new(utf8), paint);
         out.push('\n');
         for cache in &self.caches {
             let style = match cache.verdict {
@@ -122,10 +122,11 @@ impl Report {
             let which =
                 if self.caches.len() > 1 { format!("the cache of {}", cache.name) } else { "this cache".to_owned() };
             out.push_str(&format!("if {which} were gone now: {verdict}"));
+            let dash = if utf8 { "\u{2014}" } else { "-" };
             for fact in &cache.evidence {
-                out.push_str(&format!(" - {}", fact.fact));
+                out.push_str(&format!(" {dash} {}", fact.fact));
             }
-            out.push_str(&format!(" - {}\n", cache.would_happen));
+            out.push_str(&format!(" {dash} {}\n", cache.would_happen));
         }
         if !self.note.is_empty() {
             out.push_str(&format!("{}\n", self.note));

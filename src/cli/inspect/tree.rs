@@ -213,8 +213,9 @@ impl<'a> Tree<'a> {
         };
         let mut node = self.device(device, role, depth);
         node.detail = match (node.kind, node.detail.as_str()) {
-            (kind, "") => format!("on {kind}"),
-            (kind, detail) => format!("on {kind} {detail}"),
+            ("luks", _) => "on LUKS".to_owned(),
+            ("disk" | "raid", detail) if !detail.is_empty() => format!("on {detail}"),
+            (kind, _) => format!("on {kind}"),
         };
         node.kind = "pv";
         if pv.is_marked_missing() {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::ScanOptions;
 use super::chunks::Chunk;
-use super::probe::{node, open_for_reading, read, snapshot_chunks};
+use super::probe::{node, open_for_reading, read, snapshot_chunks, snapshot_dir};
 use crate::device::lvm::volume_groups;
 use crate::device::lvm::wanted::{Purpose, Wanted, first_blocks};
 use crate::device::superblock::dmcache::{BLOCK, DmCacheSuperblock};
@@ -109,7 +109,7 @@ fn by_child(
 }
 
 fn direct(root: &Root, device: &Device, offset: u64) -> Result<Vec<u8>, String> {
-    if root.is_snapshot() {
+    if root.is_snapshot() && root.exists(&snapshot_dir(&device.name)) {
         let chunks = snapshot_chunks(root, &device.name);
         let cut = |(start, bytes): &Chunk| {
             let skip = usize::try_from(offset.checked_sub(*start)?).ok()?;
