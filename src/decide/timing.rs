@@ -14,14 +14,17 @@ const BEFORE_LIMIT: u64 = 5;
 
 /// When acting needs no doubt to be swallowed.
 pub(super) fn when_safe(clock: Clock, line: &CommandLine) -> u64 {
-    let origin = clock.origin_complete.unwrap_or(clock.now).saturating_add(AFTER_ORIGIN);
-    line.wait.unwrap_or(EARLIEST).max(origin)
+    line.wait.unwrap_or(EARLIEST).max(after_origin(clock))
 }
 
 /// When everything else is decided: late enough for a slow SSD, early enough to act before the stock image gives up.
 pub(super) fn deadline(clock: Clock, line: &CommandLine) -> u64 {
-    let origin = clock.origin_complete.unwrap_or(clock.now).saturating_add(AFTER_ORIGIN);
     let last_call = clock.limit.saturating_sub(1);
     let wait = line.wait.unwrap_or_else(|| clock.limit.saturating_sub(BEFORE_LIMIT));
-    wait.max(origin).min(last_call)
+    wait.max(after_origin(clock)).min(last_call)
+}
+
+/// Without an origin there is nothing that the SSD could be late for.
+fn after_origin(clock: Clock) -> u64 {
+    clock.origin_complete.map_or(0, |at| at.saturating_add(AFTER_ORIGIN))
 }

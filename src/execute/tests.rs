@@ -1,1 +1,251 @@
+//! The executor against a machine that is only a VG text: `lvm` changes it as the real one does, or as a broken one would.
 
+use super::*;
+use crate::backend::{Backend as _, lvm_cache::LvmCache};
+use crate::decide::{Plan, Step, StepAction, Verdict};
+use crate::device::lvm::{Area, Id, MdaText, PvLabel, PvScan, volume_groups};
+use crate::device::testing::fixture;
+use crate::device::{Content, DevNo, Device, DeviceKind, Hardware, Inventory};
+
+const TEXT: &str = fixture!("lvm/pool-writeback.vg");
+const VG: &str = "vgvgvg-0000-0000-0000-0000-0000-000000";
+const ROOT_UUID: &str = "LVM-vgvgvg00000000000000000000000000lvlvlv00000000000000000000000001";
+
+fn hdd() -> Id {
+    Id::parse("hddhdd-0000-0000-0000-0000-0000-000001").unwrap()
+}
+
+fn ssd() -> Id {
+    Id::parse("ssdssd-0000-0000-0000-0000-0000-000002").unwrap()
+}
+
+fn device(name: &str, kind: DeviceKind, content: Content) -> Device {
+    Device {
+        name: name.into(),
+        devno: DevNo::default(),
+        sectors: 131_072,
+        read_only: false,
+        kind,
+        below: Vec::new(),
+        hardware: Hardware::default(),
+        content,
+    }
+}
+
+fn scan(id: Id, text: &str) -> PvScan {
+    let label = PvLabel {
+        id,
+        sector: 1,
+        device_size: 0,
+        data_areas: Vec::new(),
+        metadata_areas: Vec::new(),
+        ext_version: 2,
+        ext_flags: 1,
+    };
+    let area = Area { offset: 4096, size: 1_044_480 };
+    let crc = text.bytes().fold(0_u32, |sum, b| sum.wrapping_mul(31).wrapping_add(b.into()));
+    PvScan { label, texts: vec![MdaText { area, crc, text: text.as_bytes().to_vec() }], errors: Vec::new() }
+}
+
+/// What goes wrong, if anything.
+#[derive(PartialEq)]
+enum Fault {
+    None,
+    SsdBackBeforeTheFirstWrite,
+    LiveDevice,
+    RestoreDoesNothingAndReturnsZero,
+    RestoreMovesRoot,
+    TagRefused,
+    ActivationReturnsZeroWithoutADevice,
+    SsdBackAfterTheRestore,
+}
+
+struct Fake {
+    fault: Fault,
+    text: String,
+    active: bool,
+    stopped: bool,
+    log: Vec<String>,
+    stopped_at_each_write: Vec<bool>,
+}
+
+impl Fake {
+    fn new(fault: Fault) -> Self {
+        let text = TEXT.to_owned();
+        Self { fault, text, active: false, stopped: false, log: Vec::new(), stopped_at_each_write: Vec::new() }
+    }
+
+    fn write(&mut self, text: String) {
+        self.stopped_at_each_write.push(self.stopped);
+        let seqno = |t: &str| t.lines().find(|l| l.trim_start().starts_with("seqno")).unwrap().trim().to_owned();
+        let now: u64 = seqno(&self.text).rsplit(' ').next().unwrap().parse().unwrap();
+        let old = seqno(&text);
+        self.text = text.replacen(&old, &format!("seqno = {}", now + 1), 1);
+    }
+}
+
+impl Host for Fake {
+    fn look(&mut self) -> Inventory {
+        let pv = |name: &str, id, text: &str| device(name, DeviceKind::Disk, Content::Pv(Box::new(scan(id, text))));
+        let mut devices = vec![pv("vda", hdd(), &self.text)];
+        let restored = self.text != TEXT;
+        if self.fault == Fault::SsdBackBeforeTheFirstWrite || (self.fault == Fault::SsdBackAfterTheRestore && restored)
+        {
+            devices.push(pv("vdb", ssd(), TEXT));
+        }
+        if self.active || self.fault == Fault::LiveDevice {
+            let kind = DeviceKind::Dm {
+                name: "vg0-root".into(),
+                uuid: ROOT_UUID.into(),
+                table: Vec::new(),
+                cache: None,
+                suspended: false,
+            };
+            devices.push(device("dm-0", kind, Content::Skipped));
+        }
+        Inventory { devices, ..Inventory::default() }
+    }
+
+    fn run(&mut self, command: &Command) -> Ran {
+        let line = command.argv.join(" ");
+        match line.as_str() {
+            "udevadm control --stop-exec-queue" => self.stopped = true,
+            "udevadm control --start-exec-queue" => self.stopped = false,
+            _ => {}
+        }
+        if line.starts_with("lvm vgcfgrestore") {
+            match self.fault {
+                Fault::RestoreDoesNothingAndReturnsZero => {}
+                Fault::RestoreMovesRoot => self.write(detached().replace("\"pv0\", 30", "\"pv0\", 31")),
+                _ => self.write(detached()),
+            }
+        } else if line.starts_with("lvm vgchange --addtag") && self.fault != Fault::TagRefused {
+            let tag = command.argv[3].clone();
+            let text = self.text.replacen("flags = []", &format!("flags = []\ntags = [\"{tag}\"]"), 1);
+            self.write(text);
+        } else if line.starts_with("lvm lvchange") && self.fault != Fault::ActivationReturnsZeroWithoutADevice {
+            self.active = true;
+        }
+        self.log.push(line);
+        Ran {
+            argv: command.argv.clone(),
+            status: Some(0),
+            timed_out: false,
+            took: std::time::Duration::ZERO,
+            output: String::new(),
+        }
+    }
+
+    fn save(&mut self, name: &str, _: &[u8]) -> Result<String, String> {
+        Ok(format!("/run/originboot/{name}"))
+    }
+
+    fn ram_device(&mut self, _: u64) -> Result<String, String> {
+        Ok("/dev/loop0".into())
+    }
+
+    fn say(&mut self, _: Level, _: &str) {}
+}
+
+fn detached() -> String {
+    let seen = volume_groups([&scan(hdd(), TEXT)].into_iter());
+    let sets = LvmCache.discover(&seen);
+    crate::backend::lvm_cache::detached_text(&seen[0].vg, &[ssd()].into(), &sets.iter().collect::<Vec<_>>()).unwrap()
+}
+
+fn plan() -> Plan {
+    let step = |action| Step { action, why: String::new() };
+    Plan {
+        vg: "vg0".into(),
+        vg_id: Id::parse(VG).unwrap(),
+        seqno: 6,
+        missing: vec![ssd()],
+        broken: Vec::new(),
+        visible: vec![hdd()],
+        verdict: Verdict::Unsafe,
+        evidence: Vec::new(),
+        reasons: Vec::new(),
+        steps: vec![
+            step(StepAction::Backup),
+            step(StepAction::Restore { text: detached(), force: false }),
+            step(StepAction::Fence { tag: "originboot.fence.x".into() }),
+            step(StepAction::Activate { lv: "root".into() }),
+            step(StepAction::ActivateAll),
+        ],
+    }
+}
+
+fn run(fault: Fault) -> (Fake, Outcome) {
+    let mut host = Fake::new(fault);
+    let outcome = execute(&mut host, &plan(), &mut Vec::new(), &mut Vec::new());
+    assert!(!host.stopped, "udev's queue runs again, however it ended");
+    (host, outcome)
+}
+
+fn lvm_writes(host: &Fake) -> usize {
+    host.log
+        .iter()
+        .filter(|l| l.starts_with("lvm ") && !l.starts_with("lvm lvchange") && !l.contains("--activate"))
+        .count()
+}
+
+#[test]
+fn a_detach_writes_only_while_udev_is_still_and_hides_all_but_the_origin() {
+    let (host, outcome) = run(Fault::None);
+    assert_eq!(outcome, Outcome::Done { seqno: 8 });
+    assert_eq!(host.stopped_at_each_write, [true, true]);
+    let lvm: Vec<&String> = host.log.iter().filter(|l| l.starts_with("lvm ")).collect();
+    assert!(lvm.iter().all(|l| l.ends_with("--devices /dev/vda")), "{lvm:#?}");
+    assert!(lvm.iter().filter(|l| !l.contains("--activate")).all(|l| l.contains("udev_sync=0")), "{lvm:#?}");
+}
+
+#[test]
+fn an_ssd_that_came_back_in_time_leaves_everything_to_the_stock_path() {
+    let (host, outcome) = run(Fault::SsdBackBeforeTheFirstWrite);
+    assert_eq!(outcome, Outcome::CameBack);
+    assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
+}
+
+#[test]
+fn an_ssd_that_comes_back_after_the_restore_is_hidden_and_the_detach_ends() {
+    let (_, outcome) = run(Fault::SsdBackAfterTheRestore);
+    assert_eq!(outcome, Outcome::Done { seqno: 8 });
+}
+
+#[test]
+fn a_live_device_of_the_vg_stops_everything() {
+    let (host, outcome) = run(Fault::LiveDevice);
+    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("vg0-root")));
+    assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
+}
+
+#[test]
+fn a_vg_that_changed_since_the_plan_stops_everything() {
+    let mut host = Fake::new(Fault::None);
+    host.text = TEXT.replacen("seqno = 6", "seqno = 7", 1);
+    let outcome = execute(&mut host, &plan(), &mut Vec::new(), &mut Vec::new());
+    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("seqno 6 then, 7 now")));
+    assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
+}
+
+#[test]
+fn exit_status_zero_is_not_believed() {
+    let (_, outcome) = run(Fault::RestoreDoesNothingAndReturnsZero);
+    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("did not change")));
+    let (_, outcome) = run(Fault::ActivationReturnsZeroWithoutADevice);
+    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("was not activated")));
+}
+
+#[test]
+fn extents_that_moved_stop_the_detach_before_root_is_activated() {
+    let (host, outcome) = run(Fault::RestoreMovesRoot);
+    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("root")));
+    assert!(!host.active);
+}
+
+#[test]
+fn a_tag_that_cannot_be_set_does_not_keep_root_down() {
+    let (host, outcome) = run(Fault::TagRefused);
+    assert_eq!(outcome, Outcome::Done { seqno: 7 });
+    assert!(host.active);
+}

@@ -204,7 +204,9 @@ impl std::fmt::Display for BootPlan {
             write!(f, " model={} serial={}", encode(&pv.model), encode(&pv.serial))?;
             for item in &pv.stack {
                 match item {
-                    StackItem::Md { uuid, level, disks } => write!(f, " md={}:{}:{disks}", encode(uuid), encode(level))?,
+                    StackItem::Md { uuid, level, disks } => {
+                        write!(f, " md={}:{}:{disks}", encode(uuid), encode(level))?
+                    }
                     StackItem::Luks { uuid } => write!(f, " luks={}", encode(uuid))?,
                     StackItem::Multipath { uuid } => write!(f, " multipath={}", encode(uuid))?,
                     StackItem::Loop { file } => write!(f, " loop={}", encode(file))?,
@@ -249,7 +251,8 @@ impl<'a> Record<'a> {
     }
 
     fn get(&self, key: &str) -> Result<String, String> {
-        let (_, value) = self.words.iter().find(|(k, _)| *k == key).ok_or_else(|| format!("key \"{key}\" is missing"))?;
+        let (_, value) =
+            self.words.iter().find(|(k, _)| *k == key).ok_or_else(|| format!("key \"{key}\" is missing"))?;
         decode(value)
     }
 

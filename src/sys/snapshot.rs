@@ -23,8 +23,7 @@ const FILES: [&str; 12] = [
 ];
 
 /// Folders whose files are copied.
-const FOLDERS: [&str; 4] =
-    ["/etc/lvm/devices", "/etc/mdadm/mdadm.conf.d", "/etc/originboot", "/etc/originboot/conf.d"];
+const FOLDERS: [&str; 4] = ["/etc/lvm/devices", "/etc/mdadm/mdadm.conf.d", "/etc/originboot", "/etc/originboot/conf.d"];
 
 /// Attributes of a block device.
 const ATTRIBUTES: [&str; 25] = [

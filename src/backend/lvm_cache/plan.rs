@@ -20,7 +20,7 @@ pub(super) fn steps(group: &VgSeen, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> 
     Ok(sets.iter().map(|set| uncache(set)).collect())
 }
 
-fn uncache(set: &CacheSet) -> Step {
+pub(super) fn uncache(set: &CacheSet) -> Step {
     let force = match (set.mode, set.layout) {
         (CacheMode::Writethrough, _) => false,
         (CacheMode::Passthrough | CacheMode::Writeback, _) => true,

@@ -33,8 +33,7 @@ fn locate_within(vg: &Vg, lv: &Lv, offset: u64, depth: usize) -> Option<Run> {
     }
     let extent = vg.extent_size.checked_mul(SECTOR)?;
     let at = offset.checked_div(extent)?;
-    let segment =
-        lv.segments.iter().find(|s| s.start_extent <= at && at - s.start_extent < s.extent_count)?;
+    let segment = lv.segments.iter().find(|s| s.start_extent <= at && at - s.start_extent < s.extent_count)?;
     let start = segment.start_extent.checked_mul(extent)?;
     let inside = offset.checked_sub(start)?;
     let left = segment.extent_count.checked_mul(extent)?.checked_sub(inside)?;
@@ -88,8 +87,8 @@ impl<'d, F: Fn(&Id) -> Option<&'d dyn ReadAt>> ReadAt for LvReader<'_, F> {
         let mut done = 0;
         while done < buf.len() {
             let at = offset.saturating_add(done as u64);
-            let run =
-                locate(self.vg, self.lv, at).ok_or_else(|| failed(at, "no one-to-one mapping onto a physical volume"))?;
+            let run = locate(self.vg, self.lv, at)
+                .ok_or_else(|| failed(at, "no one-to-one mapping onto a physical volume"))?;
             let device = (self.open)(&run.pv).ok_or_else(|| failed(at, "its physical volume is not there"))?;
             let wanted = (buf.len() - done).min(usize::try_from(run.length).unwrap_or(usize::MAX)).max(1);
             let part = buf.get_mut(done..done + wanted).ok_or_else(|| failed(at, "the buffer ends"))?;
