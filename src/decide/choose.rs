@@ -243,10 +243,12 @@ impl Look<'_> {
         let own = sets.iter().filter_map(|i| self.case.sets.get(*i)).map(|(_, a)| a.verdict).max();
         let own_allows = own.is_some_and(|v| self.s.plan.policy.action(v) == Action::Detach);
         let only_others = vetoes.iter().all(|v| v.code == compose::LOST);
-        if own_allows && only_others && !self.hold_is_asked() {
-            if let Some(plan) = compose::overlay(self.s, self.case, self.root, sets) {
-                return Decision::Act(Box::new(plan));
-            }
+        if own_allows
+            && only_others
+            && !self.hold_is_asked()
+            && let Some(plan) = compose::overlay(self.s, self.case, self.root, sets)
+        {
+            return Decision::Act(Box::new(plan));
         }
         let token = (vetoes.is_empty()).then(|| compose::token_of(self.case));
         Decision::Refuse(Box::new(compose::refusal(self.s, self.case, self.root, vetoes, token)))
