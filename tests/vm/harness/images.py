@@ -35,15 +35,10 @@ def _build(system: Base, files: dict, product: list, work: pathlib.Path):
     command = ["update-initramfs", "-c", "-k", system.release]
     for stage, snapshot in product:
         copy.add_tree(stage)
-        for path in snapshot.rglob("*"):
-            if path.is_file() and not path.is_symlink():
-                copy.add(f"/snapshot/{path.relative_to(snapshot)}", path.read_bytes())
-            elif path.is_symlink():
-                target = copy.upper / "snapshot" / path.relative_to(snapshot)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.symlink_to(path.readlink())
-            else:
-                (copy.upper / "snapshot" / path.relative_to(snapshot)).mkdir(parents=True, exist_ok=True)
+        shutil.copytree(snapshot, copy.upper / "snapshot", symlinks=True)
+        # The layout's root has no settings of its own: the generator reads the host's from the dump.
+        for name, body in files.items():
+            copy.add(f"/snapshot{name}", body)
         command = ["env", "ORIGINBOOT_SYSROOT=/snapshot", *command]
     log = work / "build.log"
     # The base has an image from its installation: -c wants none.

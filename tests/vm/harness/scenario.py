@@ -193,6 +193,7 @@ class Bench:
 
     def keep_log(self, machine):
         """Write the console to the scenario's log folder."""
+        self.logs.mkdir(parents=True, exist_ok=True)
         index = len(list(self.logs.glob("*.log"))) + 1
         title = re.sub(r"[^a-z0-9]+", "-", machine.name.lower())
         text = f"{machine.command_line()}\n\n{machine.log()}\n--- results ---\n{machine.results}"
