@@ -8,9 +8,11 @@ mod install;
 mod look;
 mod next_boot;
 mod out;
+mod protected;
 mod render;
 mod simulate;
 mod snapshot;
+mod status;
 mod uninstall;
 
 use std::process::ExitCode;
@@ -21,20 +23,26 @@ pub use look::Look;
 pub use render::Target;
 
 /// Boot a machine whose root volume sits behind an SSD cache, whatever has
-/// happened to that SSD.
+/// happened to that SSD
+///
+/// Without a command: is this machine protected, why, and what to do next.
 #[derive(Debug, Parser)]
 #[command(
     name = "originboot",
     version,
     help_expected = true,
     max_term_width = 80,
-    subcommand_required = true,
-    arg_required_else_help = true,
+    args_conflicts_with_subcommands = true,
     after_help = "Exit status: 0 nothing to report, 1 findings or refused, 2 usage, 3 could not look."
 )]
 pub struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    /// Print JSON; its fields are documented in docs/json.md
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    look: Look,
 }
 
 /// One line for each command; the doc comments of their `Args` are the help.
@@ -45,6 +53,7 @@ enum Command {
     Install(install::Args),
     Simulate(simulate::Args),
     Snapshot(snapshot::Args),
+    Status(status::Args),
     Uninstall(uninstall::Args),
 }
 
@@ -56,6 +65,7 @@ impl Command {
             Self::Install(args) => args.run(),
             Self::Simulate(args) => args.run(),
             Self::Snapshot(args) => args.run(),
+            Self::Status(args) => args.run(),
             Self::Uninstall(args) => args.run(),
         }
     }
@@ -78,12 +88,28 @@ pub struct Usage(pub String);
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    match Cli::parse().command.run() {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Some(command) => command.run(),
+        None => protected::run(&cli.look, cli.json),
+    };
+    match outcome {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),
         Err(error) => {
             eprintln!("originboot: {error:#}");
             ExitCode::from(if error.is::<Usage>() { 2 } else { 3 })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_arguments_are_consistent_and_documented() {
+        Cli::command().debug_assert();
     }
 }

@@ -75,7 +75,7 @@ impl Args {
             names.push(find(&root, &inventory, word)?.name.clone());
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let policy = read_settings(&root)?.policy;
+        let policy = read_settings(&root).map_err(|e| Usage(e.to_string()))?.policy;
         let plan = match plan_for(&inventory, "/", policy) {
             Ok(plan) => plan,
             Err(why @ NoPlan::NotLvm { .. }) => return self.not_lvm(&inventory, &names, &why),

@@ -1,6 +1,8 @@
 //! A host as a set of small files: what [`scan`](super::scan) reads, and the settings that an image depends on. A
 //! folder of them is a root for `--sysroot`.
 
+use std::collections::BTreeMap;
+
 use super::dm::{Ask, Control};
 use super::root::{Root, SNAPSHOT, SysError};
 use super::scan::{Chunk, ScanOptions, probe_dir, scan_recording, snapshot_lines};
@@ -85,7 +87,13 @@ pub enum Entry {
 /// As [`super::scan::scan`].
 pub fn take(root: &Root, options: &ScanOptions) -> Result<Vec<Entry>, SysError> {
     let mut entries = vec![file(format!("{SNAPSHOT}/version"), b"1\n".to_vec())];
-    let inventory = scan_recording(root, options, &mut |device, chunks| bytes_of(device, chunks, &mut entries))?;
+    let mut read: BTreeMap<String, Vec<Chunk>> = BTreeMap::new();
+    let inventory = scan_recording(root, options, &mut |device, chunks| {
+        read.entry(device.name.clone()).or_default().extend_from_slice(chunks);
+    })?;
+    for (name, chunks) in read {
+        bytes_of(&name, chunks, &mut entries);
+    }
     let control = if root.is_snapshot() { None } else { Control::open(root) };
     for device in &inventory.devices {
         attributes(root, &inventory, device, &mut entries);
@@ -114,12 +122,29 @@ fn file(path: String, bytes: Vec<u8>) -> Entry {
     Entry::File { path, bytes }
 }
 
-/// The bytes that were read of one device, runs of zeros by their length.
-fn bytes_of(device: &Device, chunks: &[Chunk], entries: &mut Vec<Entry>) {
-    let dir = probe_dir(&device.name);
-    let mut zeros = String::new();
+/// Joins chunks that overlap or touch; the later look at the same bytes adds nothing.
+fn joined(mut chunks: Vec<Chunk>) -> Vec<Chunk> {
+    chunks.sort();
+    let mut runs: Vec<Chunk> = Vec::new();
     for (start, bytes) in chunks {
-        let mut at = *start;
+        if let Some((first, run)) = runs.last_mut()
+            && let Some(skip) = (*first + run.len() as u64).checked_sub(start)
+        {
+            let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+            run.extend(bytes.get(skip..).unwrap_or_default());
+        } else {
+            runs.push((start, bytes));
+        }
+    }
+    runs
+}
+
+/// The bytes that were read of one device, runs of zeros by their length.
+fn bytes_of(name: &str, chunks: Vec<Chunk>, entries: &mut Vec<Entry>) {
+    let dir = probe_dir(name);
+    let mut zeros = String::new();
+    for (start, bytes) in joined(chunks) {
+        let mut at = start;
         for run in bytes.chunks(ZEROS).collect::<Vec<_>>().chunk_by(|a, b| is_zero(a) == is_zero(b)) {
             let run = run.concat();
             let length = run.len() as u64;
@@ -209,6 +234,22 @@ fn crypttab(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_read_twice_is_stored_once() {
+        let chunks = vec![
+            (4096, vec![2; 4096]),
+            (0, vec![1; 4096]),
+            (4096, vec![2; 8192]),
+            (5000, vec![2; 10]),
+            (40_960, vec![3; 512]),
+        ];
+        let runs = joined(chunks);
+        assert_eq!(
+            runs.iter().map(|(start, bytes)| (*start, bytes.len())).collect::<Vec<_>>(),
+            [(0, 12_288), (40_960, 512)]
+        );
+    }
 
     #[test]
     fn secrets_stay_at_home() {

@@ -205,7 +205,7 @@ fn cache(inventory: &Inventory, set: CacheSet, assessment: Assessment, plan: Opt
 
 /// Kernel names of the devices that a cache lies on: its physical volumes, and the disks below them that carry nothing
 /// of the origin.
-fn devices_of_cache(inventory: &Inventory, set: &CacheSet) -> BTreeSet<String> {
+pub(super) fn devices_of_cache(inventory: &Inventory, set: &CacheSet) -> BTreeSet<String> {
     let disks = |ids: &[crate::device::lvm::Id]| -> BTreeSet<String> {
         let devices = ids.iter().filter_map(|id| inventory.pv(id));
         devices.flat_map(|(device, _)| inventory.disks_below(&device.name)).map(|d| d.name.clone()).collect()

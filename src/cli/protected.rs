@@ -1,0 +1,168 @@
+//! Bare `originboot`: would this machine boot without its cache; why, and what to do next.
+
+use serde::Serialize;
+
+use super::install::images;
+use super::next_boot::{End, NextBoot};
+use super::out::{self, Paint, Style};
+use super::{Look, Outcome};
+use crate::backend;
+use crate::decide::Verdict;
+use crate::device::Inventory;
+use crate::device::lvm::CacheMode;
+use crate::settings::{BootPlan, NoPlan, RootLv, plan_for};
+use crate::sys::Root;
+use crate::sys::host::{built_plan, installed, read_settings};
+
+/// The answer. Fields are documented in docs/json.md: added, never changed.
+#[derive(Debug, Serialize)]
+struct Answer {
+    schema_version: u32,
+    /// `None`: there is nothing to protect.
+    protected: Option<bool>,
+    /// Why, a sentence each.
+    why: Vec<String>,
+    /// Commands, in the order to run them.
+    next: Vec<String>,
+}
+
+pub(super) fn run(look: &Look, json: bool) -> anyhow::Result<Outcome> {
+    let (root, inventory) = look.inventory()?;
+    let answer = answer(&root, &inventory)?;
+    if json {
+        out::json(&answer)?;
+    } else {
+        out::print(answer.text(Paint::stdout()).as_bytes())?;
+    }
+    Ok(if answer.protected == Some(false) { Outcome::Findings } else { Outcome::Fine })
+}
+
+fn answer(root: &Root, inventory: &Inventory) -> anyhow::Result<Answer> {
+    let policy = read_settings(root).map_err(|e| super::Usage(e.to_string()))?.policy;
+    let plan = match plan_for(inventory, "/", policy) {
+        Ok(plan) => plan,
+        Err(why @ (NoPlan::NotLvm { .. } | NoPlan::NoDevice { .. })) => {
+            return Ok(Answer { schema_version: 1, protected: None, why: vec![why.to_string()], next: Vec::new() });
+        }
+        Err(why) => return Err(why.into()),
+    };
+    let mut answer = Answer { schema_version: 1, protected: Some(true), why: Vec::new(), next: Vec::new() };
+    answer.images(root, &plan)?;
+    answer.boot(root, inventory, &plan);
+    if answer.next.is_empty() {
+        answer.next.push("originboot inspect".to_owned());
+    }
+    Ok(answer)
+}
+
+impl Answer {
+    fn no(&mut self, why: String, next: String) {
+        self.protected = Some(false);
+        self.why.push(why);
+        if !self.next.contains(&next) {
+            self.next.push(next);
+        }
+    }
+
+    /// Every image is built with what this stack needs.
+    fn images(&mut self, root: &Root, plan: &BootPlan) -> anyhow::Result<()> {
+        if installed(root).is_none() {
+            self.no("originboot is not installed into any image".to_owned(), "originboot install".to_owned());
+            return Ok(());
+        }
+        let kernels = images(root)?;
+        if kernels.is_empty() {
+            self.no("no kernel with an image in /boot was found".to_owned(), "originboot install".to_owned());
+            return Ok(());
+        }
+        for kernel in &kernels {
+            let rebuild = format!("update-initramfs -u -k {kernel}");
+            match built_plan(root, kernel) {
+                None => self.no(format!("the image of kernel {kernel} was built without originboot"), rebuild),
+                Some(built) if built.policy != plan.policy => {
+                    self.no(format!("the image of kernel {kernel} has an older policy"), rebuild);
+                }
+                Some(built) if !same_stack(&built, plan) => {
+                    self.no(format!("the image of kernel {kernel} was built for another stack than this one"), rebuild);
+                }
+                Some(_) => {}
+            }
+        }
+        if self.protected == Some(true) {
+            let word = if kernels.len() == 1 { "image" } else { "images" };
+            self.why.push(format!("{} {word} built for this stack: {}", kernels.len(), kernels.join(", ")));
+        }
+        Ok(())
+    }
+
+    /// A boot without each cache comes up.
+    fn boot(&mut self, root: &Root, inventory: &Inventory, plan: &BootPlan) {
+        let Ok(lv) = RootLv::find(inventory, "/") else { return };
+        let group = &lv.group;
+        for id in &group.missing {
+            let device = group.vg.pv(id).map_or("?", |pv| pv.device.as_str());
+            self.no(
+                format!("a physical volume of {} is missing already (was {device})", group.vg.name),
+                format!("pvs -o +pv_missing; vgs {}", group.vg.name),
+            );
+        }
+        let line = root.attribute("/proc/cmdline");
+        let sets =
+            backend::ALL.iter().flat_map(|b| b.discover(std::slice::from_ref(group)).into_iter().map(move |s| (b, s)));
+        let mut caches = 0;
+        for (backend, set) in sets {
+            caches += 1;
+            let gone = super::inspect::devices_of_cache(inventory, &set);
+            let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
+            let next = NextBoot::simulate(inventory, &gone, plan, &line);
+            let verdict = backend.assess(inventory, group, &set).verdict;
+            let without =
+                format!("without the cache of {} ({}, {verdict}): {}", set.name(), set.mode, next.end().words());
+            if next.boots() {
+                self.why.push(without);
+                continue;
+            }
+            let what = match (next.end(), verdict, set.mode) {
+                (End::Hold(_), Verdict::Unsafe, CacheMode::Writeback) => {
+                    format!("lvchange --cachemode writethrough {}", set.name())
+                }
+                (End::Hold(_), Verdict::Unknown, _) => {
+                    "set unknown = \"detach\" under [policy] in /etc/originboot/originboot.toml, then update-initramfs -u -k all"
+                        .to_owned()
+                }
+                _ => format!("originboot simulate --without {}", gone.first().unwrap_or(&"DEV")),
+            };
+            self.no(without, what);
+        }
+        if caches == 0 {
+            self.why.push(format!(
+                "{} has no cache; root comes up when another device of the VG is missing",
+                group.vg.name
+            ));
+        }
+    }
+
+    fn text(&self, paint: Paint) -> String {
+        let mut out = match self.protected {
+            None => format!("protected: {}\n", paint.text(Style::Good, "not needed")),
+            Some(true) => format!("protected: {}\n", paint.text(Style::Good, "yes")),
+            Some(false) => format!("protected: {}\n", paint.text(Style::Bad, "no")),
+        };
+        for (heading, lines) in [("why", &self.why), ("next", &self.next)] {
+            for (i, line) in lines.iter().enumerate() {
+                out.push_str(&format!("  {:<4}  {line}\n", if i == 0 { heading } else { "" }));
+            }
+        }
+        out
+    }
+}
+
+/// Same root, same physical volumes in the same places. Kernel names change from boot to boot and do not count.
+fn same_stack(built: &BootPlan, now: &BootPlan) -> bool {
+    let key = |plan: &BootPlan| {
+        let mut pvs: Vec<_> = plan.pvs.iter().map(|pv| (pv.id, pv.role.as_str(), format!("{:?}", pv.stack))).collect();
+        pvs.sort();
+        (plan.root.as_ref().map(|root| (root.vg_id, root.lv_id)), pvs)
+    };
+    key(built) == key(now)
+}

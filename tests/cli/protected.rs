@@ -1,0 +1,67 @@
+//! Bare `originboot`.
+
+use snapbox::str;
+
+use crate::host::Host;
+use crate::{assert_documented, at, json};
+
+#[test]
+fn a_machine_that_nobody_installed_it_on_is_not_protected() {
+    let host = Host::new("luks-passthrough");
+    at(host.path(), &[]).assert().code(1).stdout_eq(str![[r#"
+protected: no
+  why   originboot is not installed into any image
+        without the cache of vg0/root (passthrough, SAFE): the cache would be detached and the machine would boot from its origin
+  next  originboot install
+
+"#]]);
+    assert_documented(&json(at(host.path(), &["--json"])));
+}
+
+#[test]
+fn a_policy_that_would_hold_is_no_protection() {
+    let host = Host::new("pool-writeback");
+    let value = json(at(host.path(), &["--json"]));
+    assert_eq!(value["protected"], false);
+    let next: Vec<&str> = value["next"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
+    assert_eq!(next, ["originboot install", "lvchange --cachemode writethrough vg0/root"]);
+}
+
+#[test]
+fn images_are_compared_with_the_stack() {
+    let host = Host::new("luks-passthrough");
+    for kernel in ["6.1.0-1", "6.1.0-2"] {
+        host.put(&format!("lib/modules/{kernel}/modules.dep"), "");
+        host.put(&format!("boot/initrd.img-{kernel}"), "");
+    }
+    host.put("var/lib/originboot/installed", "originboot-installed 1\n");
+    let generated = |kernel: &str, plan: &str| {
+        host.put(&format!("var/lib/originboot/generated/{kernel}/boot.plan"), plan);
+    };
+    // A plan as `generate` writes it, taken from the program itself.
+    let plan = "originboot-plan 1\n\
+        root vg=vg0 vgid=vgvgvg-0000-0000-0000-0000-0000-000000 lv=root lvid=lvlvlv-0000-0000-0000-0000-0000-000001 fs=ext4 systemid=\n\
+        policy safe=detach bounded=detach unknown=hold unsafe=hold\n\
+        pv id=hddhdd-0000-0000-0000-0000-0000-000001 vg=vg0 role=origin device=/dev/x size=1 model= serial= luks=11111111-2222-3333-4444-555555555555\n\
+        pv id=ssdssd-0000-0000-0000-0000-0000-000002 vg=vg0 role=cache device=/dev/y size=1 model= serial= luks=66666666-7777-8888-9999-aaaaaaaaaaaa\n";
+    generated("6.1.0-1", plan);
+    let value = json(at(host.path(), &["--json"]));
+    assert_eq!((&value["protected"], &value["next"][0]), (&false.into(), &"update-initramfs -u -k 6.1.0-2".into()));
+    generated("6.1.0-2", &plan.replace("luks=66666666", "luks=77777777"));
+    let value = json(at(host.path(), &["--json"]));
+    assert!(value["why"][0].as_str().unwrap().contains("another stack"), "{value}");
+    generated("6.1.0-2", &plan.replace("unknown=hold", "unknown=detach"));
+    let value = json(at(host.path(), &["--json"]));
+    assert!(value["why"][0].as_str().unwrap().contains("older policy"), "{value}");
+    generated("6.1.0-2", plan);
+    let value = json(at(host.path(), &["--json"]));
+    assert_eq!(value["protected"], true, "{value}");
+}
+
+#[test]
+fn root_without_lvm_needs_no_protection() {
+    let host = Host::new("no-lvm");
+    let value = json(at(host.path(), &["--json"]));
+    assert_eq!(value["protected"], serde_json::Value::Null);
+    at(host.path(), &[]).assert().code(0);
+}
