@@ -7,6 +7,9 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The bases of the virtual machines are made with debootstrap and chroot: root, or sudo.
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E env HOME="$$HOME" PATH="$$PATH")
 VM := $(ROOT) python3 tests/vm/vm.py
+# HOST_PROFILE=dev builds the host program faster, for work on the scenarios.
+HOST_PROFILE ?= release
+HOST_DIR := $(TARGET)/$(if $(filter dev,$(HOST_PROFILE)),debug,$(HOST_PROFILE))
 EARLY := --locked --profile early --no-default-features --features early
 FEATURES_EARLY := --no-default-features --features early
 EARLY_MAX_KIB := 600
@@ -16,7 +19,7 @@ EARLY_MAX_KIB := 600
 all: build
 
 build:
-	$(CARGO) build --locked --release --bin originboot
+	$(CARGO) build --locked --profile $(HOST_PROFILE) --bin originboot
 	$(CARGO) build $(EARLY) --bin originboot-early
 
 # What the other targets need and this machine lacks, from the distribution's packages.
@@ -38,7 +41,7 @@ size: build
 	@python3 tests/vm/size.py $(TARGET)/early/originboot-early $(EARLY_MAX_KIB)
 
 install: build
-	install -D -m 755 $(TARGET)/release/originboot $(DESTDIR)$(PREFIX)/bin/originboot
+	install -D -m 755 $(if $(filter dev,$(HOST_PROFILE)),-s) $(HOST_DIR)/originboot $(DESTDIR)$(PREFIX)/bin/originboot
 	install -D -m 755 $(TARGET)/early/originboot-early $(DESTDIR)$(PREFIX)/libexec/originboot/originboot-early
 	if [ -d hooks/usr ]; then mkdir -p $(DESTDIR)/usr && cp -R --preserve=mode hooks/usr/. $(DESTDIR)/usr/; fi
 	if [ -f packaging/originboot.toml ]; then \

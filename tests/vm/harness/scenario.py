@@ -95,7 +95,10 @@ class Result:
         text = self.blocks.get("report")
         if text is None:
             raise Failure(f"{self.name}: there is no /run/originboot/report.json")
-        return json.loads(text.rsplit("\nrc=", 1)[0])
+        try:
+            return json.loads(text.rsplit("\nrc=", 1)[0])
+        except ValueError as error:
+            raise Failure(f"{self.name}: /run/originboot/report.json is no JSON: {error}") from error
 
     @property
     def seqno(self) -> int:
