@@ -235,28 +235,14 @@ impl Record {
         }
     }
 
-    /// What the reader can do now, in commands that exist on the host.
+    /// What the reader can do now: the record's own words, which fit what was done, behind a look at the result.
     fn next(&self) -> Vec<String> {
-        let vg = &self.vg;
-        let mut next = match self.outcome.as_str() {
-            "detached" => vec![
-                "originboot inspect: see what root stands on now".to_owned(),
-                format!("lvs -a -o +devices {vg}: see the logical volumes"),
-                format!("vgextend {vg} /dev/NEW, then lvconvert --type cache: give root a cache again, on a new SSD"),
-                "if the old SSD returns it is not used; wipefs -a it before you reuse it".to_owned(),
-            ],
-            "activated" => vec![
-                "reconnect the missing device and reboot".to_owned(),
-                format!("vgs {vg}; pvs: see what is missing"),
-            ],
-            "overlay" => vec![
-                "copy what you need off this machine: it is gone at power-off".to_owned(),
-                "reconnect the missing device and reboot".to_owned(),
-            ],
-            _ => Vec::new(),
+        let first = match self.outcome.as_str() {
+            "detached" | "activated" => Some("originboot inspect: see what root stands on now"),
+            "overlay" => Some("copy what you need off this machine: it is gone at power-off"),
+            _ => None,
         };
-        next.extend(self.remedy.iter().cloned());
-        next
+        first.map(str::to_owned).into_iter().chain(self.remedy.iter().cloned()).collect()
     }
 }
 

@@ -104,7 +104,9 @@ pub fn take(root: &Root, options: &ScanOptions) -> Result<Vec<Entry>, SysError> 
             for ask in [Ask::Table, Ask::Status] {
                 let path = snapshot_lines(&device.name, ask);
                 let lines = match &control {
-                    Some(control) => control.lines(device.devno, ask).map(|l| l.join("\n").into_bytes()),
+                    Some(control) => control
+                        .lines(device.devno, ask)
+                        .map(|l| l.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()),
                     None => root.read(&path, MAX_FILE).ok().flatten(),
                 };
                 entries.extend(lines.map(|bytes| file(path, bytes)));

@@ -12,7 +12,7 @@ const RECORD: &str = r#"{
   "evidence": [{"fact": "vg0/root: writethrough", "source": "VG text of vg0, seqno 7"}],
   "reasons": ["verdict UNKNOWN; the policy on this machine is to detach"],
   "steps": [{"action": "lvconvert --uncache root", "why": "the cache is gone"}],
-  "remedy": [], "token": "",
+  "remedy": ["the machine runs without its cache: nothing else needs doing"], "token": "",
   "commands": [{"argv": ["lvm", "lvconvert", "--config", "a { b=0 }"], "status": 0, "timed_out": false, "ms": 512, "output": ""}],
   "saved": ["/run/originboot/vg0-7.vg", "/run/originboot/../../etc/shadow"]
 }"#;

@@ -141,9 +141,13 @@ mod tests {
         tree.children = vec![child("sda"), child("b\x1b[2J")];
         tree.children[0].children.push(child("x"));
         let text = render(&tree, &Lines::new(true), Paint::plain());
-        assert_eq!(
-            text,
-            "NAME      TYPE  SIZE\n/         ext4\n├─sda     disk    1G\n│ └─x     disk    1G\n└─b?[2J   disk    1G\n"
-        );
+        let wanted = [
+            "NAME     TYPE  SIZE",
+            "/        ext4",
+            "├─sda    disk    1G",
+            "│ └─x    disk    1G",
+            "└─b?[2J  disk    1G",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), wanted);
     }
 }

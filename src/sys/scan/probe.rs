@@ -270,4 +270,46 @@ mod tests {
     fn a_tiny_device_is_read_once() {
         assert_eq!(first_reads(4096), [(0, HEAD)]);
     }
+
+    #[test]
+    fn a_silent_device_costs_the_limit_once_and_the_others_nothing() {
+        use crate::device::{DeviceKind, Hardware};
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let dir = tempfile::tempdir().unwrap();
+        let reader = dir.path().join("reader");
+        // Two requests, one for each device; the first is answered with 4096 zeros, the second never.
+        let script = r"#!/bin/sh
+            head -c 32 >/dev/null
+            printf '\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\020\000\000'
+            head -c 4096 /dev/zero
+            exec sleep 60";
+        std::fs::write(&reader, script).unwrap();
+        std::fs::set_permissions(&reader, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let device = |name: &str| Device {
+            name: name.to_owned(),
+            devno: DevNo::default(),
+            sectors: 8,
+            read_only: false,
+            kind: DeviceKind::Disk,
+            below: Vec::new(),
+            hardware: Hardware::default(),
+            content: Content::Skipped,
+        };
+        let mut devices = vec![device("sda"), device("sdb")];
+        let options = ScanOptions {
+            reader: Some(reader.clone()),
+            limit: std::time::Duration::from_millis(1500),
+            not_answering: Vec::new(),
+        };
+        let begin = Instant::now();
+        by_child(&Root::machine(), &reader, &options, &mut devices, &[0, 1], &mut |_, _| {});
+        assert!(begin.elapsed() < std::time::Duration::from_secs(30));
+        assert_eq!(devices[0].content, Content::None);
+        assert!(
+            matches!(&devices[1].content, Content::Unreadable { reason } if reason.contains("no answer within 1 s")),
+            "{:?}",
+            devices[1].content
+        );
+    }
 }
