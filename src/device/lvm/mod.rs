@@ -35,6 +35,7 @@ fn crc(bytes: &[u8]) -> u32 {
         check: 0,
         residue: 0,
     };
-    static CRC: ::crc::Crc<u32> = ::crc::Crc::<u32>::new(&LVM);
+    // Sixteen bytes a step: the text of a large VG has megabytes.
+    static CRC: ::crc::Crc<u32, ::crc::Table<16>> = ::crc::Crc::<u32, ::crc::Table<16>>::new(&LVM);
     CRC.checksum(bytes)
 }

@@ -4,6 +4,7 @@ mod segment;
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use super::id::Id;
@@ -39,8 +40,7 @@ impl Vg {
         }
         drop(sections);
         let at = Path { section, name, above: None };
-        let keys = |key| section.section(key).into_iter().flat_map(|list| list.sections().map(|(name, _)| name));
-        let names = Names { pvs: keys("physical_volumes").collect(), lvs: keys("logical_volumes").collect() };
+        let names = Names { section, sets: OnceCell::new() };
         let extent_size = at.number("extent_size")?;
         if extent_size == 0 {
             return Err(at.field("extent_size", "zero"));
@@ -141,10 +141,27 @@ impl<'a> Path<'a> {
     }
 }
 
-/// Which names of the VG are PVs and which are LVs, for segment types that are not known.
+/// Which names of the VG are PVs and which are LVs: asked only for segment types that are not known.
 struct Names<'a> {
-    pvs: HashSet<&'a str>,
-    lvs: HashSet<&'a str>,
+    section: &'a Section,
+    sets: OnceCell<[HashSet<&'a str>; 2]>,
+}
+
+impl<'a> Names<'a> {
+    fn sets(&self) -> &[HashSet<&'a str>; 2] {
+        let names = |key| self.section.section(key).into_iter().flat_map(Section::sections).map(|(name, _)| name);
+        self.sets.get_or_init(|| ["physical_volumes", "logical_volumes"].map(|key| names(key).collect()))
+    }
+
+    fn is_pv(&self, name: &str) -> bool {
+        let [pvs, _] = self.sets();
+        pvs.contains(name)
+    }
+
+    fn is_lv(&self, name: &str) -> bool {
+        let [_, lvs] = self.sets();
+        lvs.contains(name)
+    }
 }
 
 fn pv(at: &Path<'_>) -> Result<Pv, VgError> {

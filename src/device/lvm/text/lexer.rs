@@ -28,7 +28,7 @@ pub(super) struct Lexer<'a> {
 
 /// Characters of a key without quotes: those of LVM names.
 fn bare(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+_.-".contains(&byte)
+    matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.' | b'+')
 }
 
 /// The key can be printed without quotes and read back as the same key.

@@ -8,6 +8,7 @@ mod parser;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::model::VgError;
@@ -15,7 +16,7 @@ use super::model::VgError;
 /// A section: entries in the order of the text, every key once.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Section {
-    entries: Vec<(String, Node)>,
+    entries: Vec<(Cow<'static, str>, Node)>,
 }
 
 /// What a key stands for.
@@ -56,7 +57,7 @@ impl Section {
 
     /// Keys and nodes in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
-        self.entries.iter().map(|(key, node)| (key.as_str(), node))
+        self.entries.iter().map(|(key, node)| (key.as_ref(), node))
     }
 
     /// Subsections in order.
@@ -117,7 +118,7 @@ impl Section {
         let node = node.into();
         match self.entries.iter_mut().find(|(k, _)| k == key) {
             Some((_, slot)) => *slot = node,
-            None => self.entries.push((key.to_owned(), node)),
+            None => self.entries.push((Cow::Owned(key.to_owned()), node)),
         }
     }
 

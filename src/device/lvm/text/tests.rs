@@ -67,7 +67,9 @@ fn value() -> impl Strategy<Value = Value> {
 
 fn section() -> impl Strategy<Value = Section> {
     let leaf = prop::collection::btree_map("[^\\x00]{0,8}", value().prop_map(Node::Value), 0..5);
-    let build = |map: std::collections::BTreeMap<String, Node>| Section { entries: map.into_iter().collect() };
+    let build = |map: std::collections::BTreeMap<String, Node>| Section {
+        entries: map.into_iter().map(|(key, node)| (key.into(), node)).collect(),
+    };
     leaf.prop_map(build).prop_recursive(4, 24, 4, move |inner| {
         let node = prop_oneof![value().prop_map(Node::Value), inner.prop_map(Node::Section)];
         prop::collection::btree_map("[a-z0-9_.+-]{1,8}", node, 0..5).prop_map(build)

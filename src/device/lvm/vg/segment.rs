@@ -155,11 +155,11 @@ impl Found {
         let list = value.elements();
         for (index, element) in list.iter().enumerate() {
             match element {
-                Value::Str(name) if names.pvs.contains(name.as_str()) => {
+                Value::Str(name) if names.is_pv(name) => {
                     let extent = list.get(index + 1).and_then(Value::as_int).and_then(|n| u64::try_from(n).ok());
                     self.areas.push(Stripe { area: name.clone(), start_extent: extent.unwrap_or_default() });
                 }
-                Value::Str(name) if names.lvs.contains(name.as_str()) => self.lvs.push(name.clone()),
+                Value::Str(name) if names.is_lv(name) => self.lvs.push(name.clone()),
                 Value::List(_) => self.value(element, names),
                 Value::Str(_) | Value::Int(_) => {}
             }
