@@ -7,6 +7,7 @@ use crate::sys::Root;
 use crate::sys::host::{Installed, STATE, built_plan, installed, kernels};
 use anyhow::{Context as _, bail};
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::Path;
 
 /// What rebuilds the images.
 pub(super) const UPDATE: &str = "/usr/sbin/update-initramfs";
@@ -81,7 +82,7 @@ impl Args {
         if before.is_none() {
             made.make(&wanted.target)?;
         }
-        rebuild(&wanted.target)?;
+        rebuild(&wanted.target, &self.look.sysroot)?;
         Ok(report(&wanted.target, plan, &releases))
     }
 }
@@ -159,11 +160,14 @@ fn to_make(target: &Root) -> Installed {
     made
 }
 
-/// Rebuilds every image; its output is the reader's.
-pub(super) fn rebuild(target: &Root) -> anyhow::Result<()> {
+/// Rebuilds every image; its output is the reader's. A stack that is not the machine's own is handed to the hook.
+pub(super) fn rebuild(target: &Root, sysroot: &Path) -> anyhow::Result<()> {
     let program = target.place(UPDATE);
-    let status = duct::cmd(&program, ["-u", "-k", "all"])
-        .stdin_null()
+    let mut command = duct::cmd(&program, ["-u", "-k", "all"]).stdin_null();
+    if sysroot != Path::new("/") {
+        command = command.env("ORIGINBOOT_SYSROOT", sysroot);
+    }
+    let status = command
         .unchecked()
         .run()
         .with_context(|| format!("running {}", program.display()))?

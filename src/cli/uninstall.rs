@@ -5,6 +5,7 @@ use super::{Outcome, Target};
 use crate::dialect::MANIFEST;
 use crate::sys::Root;
 use crate::sys::host::{Kept, STATE, generated, generated_kernels, installed, remove_generated};
+use std::path::Path;
 
 /// Take originboot out of every kernel's image again
 ///
@@ -40,7 +41,7 @@ impl Args {
         }
         remove_generated(&target);
         made.remove(&target)?;
-        rebuild(&target)?;
+        rebuild(&target, Path::new("/"))?;
         made.remove_dirs(&target);
         Ok(Outcome::Fine)
     }

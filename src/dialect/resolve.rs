@@ -28,8 +28,8 @@ pub struct Tool {
 
 /// A module that root needs and this kernel does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("kernel {release} has no {} ({}), and {}; install a kernel that has it, or remove this one", .module.name,
-    .module.config, .module.why)]
+#[error("kernel {release} has no {} ({}), needed because: {}; install a kernel that has it, or remove this one",
+    .module.name, .module.config, .module.why)]
 pub struct MissingModule {
     /// Kernel release.
     pub release: String,
@@ -39,7 +39,7 @@ pub struct MissingModule {
 
 /// A tool that root needs and this system does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no {name} on this system ({why}); install it: apt install {package}")]
+#[error("there is no {name}, needed at boot ({why}); install it: apt install {package}")]
 pub struct MissingTool {
     /// Executable.
     pub name: &'static str,
