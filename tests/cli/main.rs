@@ -8,15 +8,18 @@
     reason = "a test looks at the machine, and a panic is how it fails"
 )]
 
+mod generate;
 mod help;
 #[path = "../support/host.rs"]
 mod host;
 mod inspect;
+mod install;
 mod protected;
 mod reader;
 mod simulate;
 mod snapshot;
 mod status;
+mod system;
 
 use std::path::Path;
 

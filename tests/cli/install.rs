@@ -1,0 +1,111 @@
+//! `install` and `uninstall`: what was there before is there again.
+
+use crate::host::Host;
+use crate::originboot;
+use crate::system::{KERNEL, System};
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+const SECOND: &str = "6.1.0-9-amd64";
+const LINK: &str = "etc/systemd/system/multi-user.target.wants/originboot-report.service";
+
+fn run(command: &str, host: Option<&Host>, system: &System, more: &[&str]) -> Output {
+    let mut command = originboot().arg(command).arg("--tools-root").arg(system.path()).args(more);
+    if let Some(host) = host {
+        command = command.arg("--sysroot").arg(host.path());
+    }
+    command.output().unwrap()
+}
+
+fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&[out.stdout.as_slice(), &out.stderr].concat()).into_owned()
+}
+
+#[test]
+fn uninstall_restores_the_tree_byte_for_byte() {
+    let (host, system) = (Host::new("pool-writethrough"), System::new());
+    system.kernel(SECOND);
+    let before = system.tree();
+    let out = run("install", Some(&host), &system, &["--yes"]);
+    assert_eq!(out.status.code(), Some(0), "{}", said(&out));
+    let image = |release: &str| fs::read_to_string(system.path().join(format!("boot/initrd.img-{release}"))).unwrap();
+    for release in [KERNEL, SECOND] {
+        assert!(image(release).contains("originboot-plan 1"));
+        assert!(said(&out).contains(&format!("kernel {release}: the image is protected")), "{}", said(&out));
+    }
+    assert!(fs::symlink_metadata(system.path().join(LINK)).unwrap().is_symlink());
+    let installed = system.tree();
+    // Once more changes nothing.
+    assert_eq!(run("install", Some(&host), &system, &["--yes"]).status.code(), Some(0));
+    assert_eq!(system.tree(), installed);
+    let out = run("uninstall", None, &system, &["--yes"]);
+    assert_eq!(out.status.code(), Some(0), "{}", said(&out));
+    assert_eq!(system.tree(), before);
+    assert!(said(&run("uninstall", None, &system, &["--yes"])).contains("nothing to do"));
+}
+
+#[test]
+fn records_and_other_units_stay() {
+    let (host, system) = (Host::new("pool-writethrough"), System::new());
+    assert_eq!(run("install", Some(&host), &system, &["--yes"]).status.code(), Some(0));
+    system.put("var/lib/originboot/reports/1.json", "{}");
+    system.put("etc/systemd/system/multi-user.target.wants/other.service", "");
+    assert_eq!(run("uninstall", None, &system, &["--yes"]).status.code(), Some(0));
+    let tree = system.tree();
+    let there = |path: &str| tree.contains_key(Path::new(path));
+    assert!(there("var/lib/originboot/reports/1.json"));
+    assert!(there("etc/systemd/system/multi-user.target.wants/other.service"));
+    assert!(!there(LINK) && !there("var/lib/originboot/installed"));
+}
+
+#[test]
+fn nothing_is_done_without_consent() {
+    let (host, system) = (Host::new("pool-writethrough"), System::new());
+    let before = system.tree();
+    let out = run("install", Some(&host), &system, &["--dry-run"]);
+    assert_eq!(out.status.code(), Some(0));
+    assert!(said(&out).contains(&format!("run update-initramfs -u -k all, for {KERNEL}")), "{}", said(&out));
+    assert_eq!(system.tree(), before);
+    let out = run("install", Some(&host), &system, &[]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(said(&out).contains("use --yes"), "{}", said(&out));
+    assert_eq!(system.tree(), before);
+}
+
+#[test]
+fn what_stands_in_the_way_is_named_before_anything_is_changed() {
+    let cases: [(&dyn Fn(&System), &str); 6] = [
+        (&|s| s.without_module(SECOND, "/dm-cache.ko"), "kernel 6.1.0-9-amd64 has no dm_cache (CONFIG_DM_CACHE)"),
+        (&|s| s.remove("usr/sbin/pdata_tools"), "apt install thin-provisioning-tools"),
+        (&|s| s.remove("usr/sbin/lvm"), "apt install lvm2"),
+        (&|s| s.remove("usr/sbin/update-initramfs"), "apt install initramfs-tools"),
+        (&|s| s.remove("usr/libexec/originboot/originboot-early"), "install originboot again"),
+        (&|s| [KERNEL, SECOND].iter().for_each(|k| s.remove(&format!("boot/initrd.img-{k}"))), "no kernel has both"),
+    ];
+    for (spoil, words) in cases {
+        let (host, system) = (Host::new("pool-writethrough"), System::new());
+        system.kernel(SECOND);
+        spoil(&system);
+        let before = system.tree();
+        let out = run("install", Some(&host), &system, &["--yes"]);
+        assert_eq!(out.status.code(), Some(1), "{}", said(&out));
+        assert!(said(&out).contains(words), "{words}: {}", said(&out));
+        assert_eq!(system.tree(), before, "{words}");
+    }
+    let (host, system) = (Host::new("no-lvm"), System::new());
+    let before = system.tree();
+    let out = run("install", Some(&host), &system, &["--yes"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(said(&out).contains("is not on LVM"), "{}", said(&out));
+    assert_eq!(system.tree(), before);
+}
+
+#[test]
+fn a_failing_rebuild_is_told() {
+    let (host, system) = (Host::new("pool-writethrough"), System::new());
+    system.put("fail", "");
+    let out = run("install", Some(&host), &system, &["--yes"]);
+    assert_eq!(out.status.code(), Some(3));
+    assert!(said(&out).contains("update-initramfs -u -k all: exit status: 7; mend what it says"), "{}", said(&out));
+}
