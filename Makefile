@@ -6,7 +6,9 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The bases of the virtual machines are made with debootstrap and chroot: root, or sudo.
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E env HOME="$$HOME" PATH="$$PATH")
-VM := $(ROOT) python3 tests/vm/vm.py
+STAGE := $(abspath $(TARGET))/vm-stage
+PYTHON := $(ROOT) env ORIGINBOOT_VM_STAGE=$(STAGE) python3
+VM := $(PYTHON) tests/vm/vm.py
 # HOST_PROFILE=dev builds the host program faster, for work on the scenarios.
 HOST_PROFILE ?= release
 HOST_DIR := $(TARGET)/$(if $(filter dev,$(HOST_PROFILE)),debug,$(HOST_PROFILE))
@@ -14,7 +16,7 @@ EARLY := --locked --profile early --no-default-features --features early
 FEATURES_EARLY := --no-default-features --features early
 EARLY_MAX_KIB := 600
 
-.PHONY: all build deps demo test unit lint size install vm vm-list vm-all vm-test vm-mutants cuts bench-boot fuzz
+.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts bench-boot fuzz
 
 all: build
 
@@ -47,32 +49,37 @@ install: build
 	if [ -f packaging/originboot.toml ]; then \
 		install -D -m 644 packaging/originboot.toml $(DESTDIR)$(PREFIX)/lib/originboot/originboot.toml; fi
 
+# The installed tree that the virtual machines get; built as the caller, also where the rest needs sudo.
+stage: build
+	@rm -rf $(STAGE)
+	@$(MAKE) --no-print-directory install DESTDIR=$(STAGE) >/dev/null
+
 # The names of all VM scenarios and their variants.
 vm-list:
 	@python3 tests/vm/vm.py list
 
 # One scenario, for example: make vm SCENARIO=10-pool-writethrough-pulled@debian12   (V=1 shows the consoles)
-vm: deps build
+vm: deps stage
 	@$(VM) run $(if $(V),--verbose) "$(SCENARIO)"
 
 # All of them, two at a time; SHARD=1/3 takes a third. What passed with these very programs is not run again.
-vm-all: deps build
+vm-all: deps stage
 	@$(VM) all --shard "$(SHARD)"
 
-vm-test: deps build
+vm-test: deps stage
 	@$(VM) all --test
 
 vm-mutants: deps
 	@$(ROOT) python3 tests/vm/mutants.py $(MUTANT)
 
-cuts: deps build
+cuts: deps stage
 	@$(VM) run 91-cuts-detach@every
 
-demo: deps build
-	@$(ROOT) python3 tests/vm/demo.py
+demo: deps stage
+	@$(PYTHON) tests/vm/demo.py
 
-bench-boot: deps build
-	@$(ROOT) python3 tests/vm/bench_boot.py
+bench-boot: deps stage
+	@$(PYTHON) tests/vm/bench_boot.py
 
 # T seconds for each target of fuzz/.
 fuzz:
