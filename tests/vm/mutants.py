@@ -29,7 +29,79 @@ class Mutant:
     scenario: str
 
 
-MUTANTS = ()
+MUTANTS = (
+    Mutant("wait", "src/decide/timing.rs", "wait.max(after_origin(clock)).min(last_call)", "wait.min(0)", "15-ssd-late"),
+    Mutant(
+        "fence",
+        "src/decide/compose.rs",
+        "steps.push(step(StepAction::RemoveMissing, why));",
+        "let _ = why;",
+        "17-old-ssd-returns",
+    ),
+    Mutant(
+        "fence-tag",
+        "src/decide/compose.rs",
+        'steps.push(step(StepAction::Fence { tag }, "names the detached SSD for good, for whoever finds it again"));',
+        "drop(tag);",
+        "17-old-ssd-returns",
+    ),
+    Mutant(
+        "unsafe-holds",
+        "src/backend/lvm_cache/assess.rs",
+        '(Verdict::Unsafe, "writeback:',
+        '(Verdict::Safe, "writeback:',
+        "13-pool-writeback-pulled-holds",
+    ),
+    Mutant(
+        "unknown-holds",
+        "src/settings/policy.rs",
+        "unknown: Action::Hold, unsafe_",
+        "unknown: Action::Detach, unsafe_",
+        "10-pool-writethrough-pulled@no-opt-in",
+    ),
+    Mutant(
+        "token",
+        "src/decide/choose.rs",
+        "*token == compose::token_of(self.case)",
+        "!token.is_empty()",
+        "14-pool-writeback-detach-asked",
+    ),
+    Mutant(
+        "origin-missing",
+        "src/decide/choose.rs",
+        "Decision::Refuse(Box::new(compose::origin_missing(self.s, self.case, self.root)))",
+        'nothing("")',
+        "16-origin-missing",
+    ),
+    Mutant(
+        "worst-verdict",
+        "src/decide/choose.rs",
+        "map(|(_, a)| a.verdict).max().unwrap_or(Verdict::Safe)",
+        "map(|(_, a)| a.verdict).min().unwrap_or(Verdict::Safe)",
+        "1e-two-caches-one-ssd",
+    ),
+    Mutant(
+        "others-in-the-vg",
+        "src/decide/choose.rs",
+        ".filter(|verdict| allowed && (self.s.plan.policy.action(*verdict) == Action::Detach || self.token_fits()));",
+        ".filter(|_| allowed);",
+        "19-plain-root-incomplete-vg@home-dirty",
+    ),
+    Mutant(
+        "plain-root",
+        "src/decide/choose.rs",
+        "None => Decision::Act(Box::new(compose::activate_by_name(self.s, self.case, self.root))),",
+        'None => nothing(""),',
+        "19-plain-root-incomplete-vg@home-dirty",
+    ),
+    Mutant(
+        "array-still-comes",
+        "src/decide/absent.rs",
+        "if members == 0 {",
+        "if members < 64 {",
+        "1d-cache-on-degraded-raid1@passthrough",
+    ),
+)
 
 
 def copy(mutant: Mutant) -> pathlib.Path:
@@ -53,7 +125,7 @@ def kill(mutant: Mutant) -> tuple:
     except ValueError as error:
         return False, f"ERROR {mutant.name}: {error}"
     # One target folder for all mutants: the dependencies are built once.
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(cache() / "mutants" / "target")}
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(cache() / "mutants" / "target"), "HOST_PROFILE": "dev"}
     command = [sys.executable, str(TREE / "tests/vm/vm.py"), "run", mutant.scenario, "--tree", str(tree)]
     done = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False

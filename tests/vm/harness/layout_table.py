@@ -158,11 +158,14 @@ LAYOUTS = {
     "home-writeback-dirty": Spec(
         TWO_DISKS, VG + pool("writeback", "home") + "fill root home\n" + only_on_the_ssd("home"), power_cut=True
     ),
-    "cache-on-raid1": Spec(
-        {"hdd": 640, "ssd1": 256, "ssd2": 256},
-        CACHE_ON_RAID1 + LVS + pool("writethrough") + "fill root home\n" + CLOSE + STOP_ARRAYS,
-        files=mdadm_conf("cache"),
-    ),
+    **{
+        name: Spec(
+            {"hdd": 640, "ssd1": 256, "ssd2": 256},
+            CACHE_ON_RAID1 + LVS + pool(mode) + "fill root home\n" + CLOSE + STOP_ARRAYS,
+            files=mdadm_conf("cache"),
+        )
+        for name, mode in (("cache-on-raid1", "writethrough"), ("passthrough-on-raid1", "passthrough"))
+    },
     "two-caches": Spec(
         TWO_DISKS,
         VG + DATA + pool("writethrough", "root", "rpool") + pool("writeback", "data", "dpool")

@@ -37,6 +37,7 @@ def detached(vm, layout, image, without=("ssd",), attached=None, append="", file
     vm.check(first.seqno > before, f"the VG's seqno did not rise from {before}")
     vm.check(missing == "0", f"after the detach the VG still lacks {missing} PV(s)")
     vm.check("cache" not in first.blocks["lvs"], "a cache LV is left in the VG")
+    vm.check("originboot.fence." in first.values.get("tags", ""), "no VG tag names the detached PV")
     first.report()
     second = vm.boot("second boot without the SSD", image, attached, append).expect(**fine)
     second.silent(COUNTING)
