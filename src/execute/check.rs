@@ -61,7 +61,8 @@ pub(super) fn vg_write(before: &Vg, after: &Vg, action: &StepAction, missing: &[
         if same.name != lv.name {
             return Err(format!("{} is now called {}", lv.name, same.name));
         }
-        if layout::places(before, lv) != layout::places(after, same) {
+        let places = layout::places(before, lv);
+        if places.is_none() || places != layout::places(after, same) {
             return Err(format!("the extents of {} are not where they were", lv.name));
         }
     }

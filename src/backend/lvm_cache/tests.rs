@@ -77,7 +77,7 @@ raids = [
     let after = edited(&before).unwrap();
     assert!(after.lv("root_rimage_1").is_some() && after.lv("root_corig_rimage_1").is_none());
     let root = after.lv("root").unwrap();
-    assert!(layout::places(&after, root).len() == 4);
+    assert!(layout::places(&after, root).unwrap().len() == 4);
     assert_eq!(layout::places(&before, before.lv("root").unwrap()), layout::places(&after, root));
 }
 
