@@ -16,7 +16,7 @@ EARLY := --locked --profile early --no-default-features --features early
 FEATURES_EARLY := --no-default-features --features early
 EARLY_MAX_KIB := 600
 
-.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts bench-boot fuzz
+.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts bench-boot bench-parse fuzz
 
 all: build
 
@@ -80,6 +80,10 @@ demo: deps stage
 
 bench-boot: deps stage
 	@$(PYTHON) tests/vm/bench_boot.py
+
+# A VG of 10,000 LVs read by us and by lvm (as root, for the comparison).
+bench-parse:
+	$(CARGO) bench --locked $(FEATURES_EARLY) --bench parse
 
 # T seconds for each target of fuzz/.
 fuzz:

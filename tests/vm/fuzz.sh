@@ -11,6 +11,7 @@ missing() {
 [ -d fuzz ] || missing "this tree has no fuzz/"
 cargo +nightly --version >/dev/null 2>&1 || missing "no nightly toolchain (rustup toolchain install nightly)"
 cargo +nightly fuzz --version >/dev/null 2>&1 || missing "cargo-fuzz is not installed (cargo install cargo-fuzz)"
+python3 fuzz/seed.py
 for target in $(cargo +nightly fuzz list); do
     log=$(mktemp)
     if cargo +nightly fuzz run "$target" -- "-max_total_time=$seconds" -print_final_stats=1 >"$log" 2>&1; then
