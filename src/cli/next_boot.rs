@@ -2,8 +2,8 @@
 //! that lacks them.
 
 use crate::decide::{Clock, Decision, Situation, decide};
-use crate::device::Inventory;
 use crate::device::lvm::volume_groups;
+use crate::device::{Found, Inventory};
 use crate::settings::{BootPlan, CommandLine};
 
 /// When devices are taken to appear, in seconds since the initramfs began.
@@ -120,7 +120,12 @@ fn is_complete(inventory: &Inventory, plan: &BootPlan) -> bool {
             && group.missing.is_empty()
             && !vg.pvs.iter().any(|pv| pv.is_marked_missing())
             && !inventory.inside.iter().any(|block| {
-                block.vg_id == vg.id && matches!(&block.found, crate::device::Found::CacheMetadata(Err(_)))
+                let broken = match &block.found {
+                    Found::CacheMetadata(Ok(superblock)) => superblock.needs_check,
+                    Found::CacheMetadata(Err(_)) => true,
+                    Found::Swap { .. } => false,
+                };
+                block.vg_id == vg.id && broken
             })
     })
 }

@@ -46,6 +46,9 @@ fn answer(root: &Root, inventory: &Inventory) -> anyhow::Result<Answer> {
         }
         Err(why) => return Err(why.into()),
     };
+    if let Some(why) = alone(inventory) {
+        return Ok(Answer { schema_version: 1, protected: None, why: vec![why], next: Vec::new() });
+    }
     let mut answer = Answer { schema_version: 1, protected: Some(true), why: Vec::new(), next: Vec::new() };
     answer.images(root, &plan)?;
     answer.boot(root, inventory, &plan);
@@ -53,6 +56,15 @@ fn answer(root: &Root, inventory: &Inventory) -> anyhow::Result<Answer> {
         answer.next.push("originboot inspect".to_owned());
     }
     Ok(answer)
+}
+
+/// A VG of one physical volume without a cache comes up or not, whatever anybody does.
+fn alone(inventory: &Inventory) -> Option<String> {
+    let root = RootLv::find(inventory, "/").ok()?;
+    let group = &root.group;
+    let caches = backend::ALL.iter().any(|b| !b.discover(std::slice::from_ref(group)).is_empty());
+    (!caches && group.vg.pvs.len() < 2)
+        .then(|| format!("{} has no cache and one physical volume: nothing to protect", group.vg.name))
 }
 
 impl Answer {

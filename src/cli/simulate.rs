@@ -54,11 +54,19 @@ struct JsonLook {
     code: &'static str,
     reasons: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    evidence: Vec<JsonFact>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     steps: Vec<JsonStep>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remedy: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonFact {
+    fact: String,
+    source: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -141,6 +149,10 @@ fn outcome(end: End<'_>) -> &'static str {
     }
 }
 
+fn fact(evidence: &crate::backend::Evidence) -> JsonFact {
+    JsonFact { fact: evidence.fact.clone(), source: evidence.source.clone() }
+}
+
 fn json_look(look: &Looked) -> JsonLook {
     let mut out = JsonLook {
         at: look.at,
@@ -148,6 +160,7 @@ fn json_look(look: &Looked) -> JsonLook {
         verdict: "",
         code: "",
         reasons: Vec::new(),
+        evidence: Vec::new(),
         steps: Vec::new(),
         remedy: Vec::new(),
         token: None,
@@ -165,6 +178,7 @@ fn json_look(look: &Looked) -> JsonLook {
             out.decision = "act";
             out.verdict = plan.verdict.as_str();
             out.reasons.clone_from(&plan.reasons);
+            out.evidence = plan.evidence.iter().map(fact).collect();
             out.steps =
                 plan.steps.iter().map(|s| JsonStep { action: s.action.to_string(), why: s.why.clone() }).collect();
         }
@@ -173,6 +187,7 @@ fn json_look(look: &Looked) -> JsonLook {
             out.code = refusal.code;
             out.verdict = refusal.verdict.map_or("", crate::decide::Verdict::as_str);
             out.reasons.clone_from(&refusal.reasons);
+            out.evidence = refusal.evidence.iter().map(fact).collect();
             out.remedy.clone_from(&refusal.remedy);
             out.token.clone_from(&refusal.token);
         }

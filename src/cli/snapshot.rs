@@ -28,6 +28,9 @@ pub(super) struct Args {
 impl Args {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let stdout = self.target == Path::new("-");
+        if stdout && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+            bail!(Usage("an archive is nothing for a terminal; redirect it, or name a folder".to_owned()));
+        }
         if !stdout && self.target.exists() {
             bail!(Usage(format!("{} is there already; name a new folder", self.target.display())));
         }

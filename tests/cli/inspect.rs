@@ -109,3 +109,18 @@ fn sysfs_that_goes_in_circles_ends() {
         Host::from_text("dm dm-0 253:0 2048 a CRYPT-X dm-1\ndm dm-1 253:1 2048 b CRYPT-Y dm-0\nmount 253:0 / ext4 x\n");
     at(host.path(), &["inspect"]).assert().success();
 }
+
+#[test]
+fn a_stack_that_doubles_with_every_layer_is_cut_off() {
+    let mut text = String::new();
+    for layer in 0..40 {
+        for side in ["a", "b"] {
+            let (number, next) = (layer * 2 + usize::from(side == "b"), layer + 1);
+            text.push_str(&format!("dm {side}{layer} 253:{number} 2048 x{side}{layer} CRYPT-X a{next} b{next}\n"));
+        }
+    }
+    text.push_str("mount 253:0 / ext4 x\n");
+    let output = at(Host::from_text(&text).path(), &["inspect"]).output().unwrap();
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("not drawn"));
+}

@@ -9,6 +9,9 @@ use crate::device::{Content, Device, DeviceKind, Inventory, MdArray, Mount, SECT
 /// Deepest stack that is drawn.
 const MAX_DEPTH: usize = 24;
 
+/// Most things that are drawn. What stands below two others is drawn twice, and a hostile text may do that often.
+const MAX_NODES: usize = 10_000;
+
 /// One thing in the stack. Fields that do not apply are left out of the JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub(super) struct Node {
@@ -58,11 +61,12 @@ pub(super) struct Node {
 pub(super) struct Tree<'a> {
     inventory: &'a Inventory,
     groups: &'a [VgSeen],
+    left: std::cell::Cell<usize>,
 }
 
 impl<'a> Tree<'a> {
     pub fn new(inventory: &'a Inventory, groups: &'a [VgSeen]) -> Self {
-        Self { inventory, groups }
+        Self { inventory, groups, left: std::cell::Cell::new(MAX_NODES) }
     }
 
     /// What is mounted, and everything below it.
@@ -79,10 +83,22 @@ impl<'a> Tree<'a> {
         }
     }
 
+    /// A node where the tree is cut off; `None` while there is room.
+    fn cut(&self, name: &str, depth: usize) -> Option<Node> {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        (depth > MAX_DEPTH || left == 0).then(|| Node {
+            name: name.to_owned(),
+            kind: "other",
+            detail: "not drawn".to_owned(),
+            ..Node::default()
+        })
+    }
+
     /// A device and everything below it.
     pub fn device(&self, device: &Device, role: &'static str, depth: usize) -> Node {
-        if depth > MAX_DEPTH {
-            return Node { name: device.name.clone(), kind: "other", detail: "too deep".to_owned(), ..Node::default() };
+        if let Some(node) = self.cut(&device.name, depth) {
+            return node;
         }
         if let Some((vg_id, lv_id)) = device.lv_ids()
             && let Some(group) = self.groups.iter().find(|g| g.vg.id == vg_id)
@@ -110,6 +126,9 @@ impl<'a> Tree<'a> {
     }
 
     fn below(&self, device: &Device, role: &'static str, depth: usize) -> Vec<Node> {
+        if self.left.get() == 0 {
+            return Vec::new();
+        }
         let below = device.below.iter().filter_map(|name| self.inventory.device(name));
         below.map(|d| self.device(d, role, depth + 1)).collect()
     }
@@ -117,8 +136,8 @@ impl<'a> Tree<'a> {
     /// An LV and everything below it.
     pub fn lv(&self, group: &VgSeen, lv: &Lv, role: &'static str, depth: usize) -> Node {
         let vg = &group.vg;
-        if depth > MAX_DEPTH {
-            return Node { name: lv.name.clone(), kind: "lv", detail: "too deep".to_owned(), ..Node::default() };
+        if let Some(node) = self.cut(&lv.name, depth) {
+            return node;
         }
         let visible = lv.has("VISIBLE");
         let live = self.inventory.dm_by_uuid(&names::dm_uuid(&vg.id, &lv.id, names::dm_layer(&lv.name)));
@@ -185,6 +204,9 @@ impl<'a> Tree<'a> {
         }
         let sides: Vec<(&Lv, &'static str)> =
             sides.into_iter().filter_map(|(name, role)| Some((vg.lv(name)?, role))).collect();
+        if self.left.get() == 0 {
+            return Vec::new();
+        }
         if sides.is_empty() {
             let used = vg.pvs_below(&lv.name);
             return vg

@@ -67,12 +67,18 @@ fn start(device: String, out: Arc<Mutex<File>>) -> Sender<Request> {
 }
 
 fn work(device: &str, requests: &Receiver<Request>, out: &Mutex<File>) {
-    let file = open(device);
+    let mut file = open(device, OFlag::O_DIRECT);
     for request in requests {
-        let read = match &file {
+        let try_read = |file: &Result<File, Errno>| match file {
             Ok(file) => read(file, request.offset, request.length as usize),
             Err(errno) => Err(*errno),
         };
+        let mut read = try_read(&file);
+        if read == Err(Errno::EINVAL) {
+            // O_DIRECT is refused, or the device has blocks larger than our alignment.
+            file = open(device, OFlag::empty());
+            read = try_read(&file);
+        }
         let (errno, bytes) = match read {
             Ok(bytes) => (0, bytes),
             Err(errno) => (errno as u32, Vec::new()),
@@ -90,17 +96,11 @@ fn work(device: &str, requests: &Receiver<Request>, out: &Mutex<File>) {
     }
 }
 
-/// Opens a device past the page cache, which may hold what was there before; without that where O_DIRECT is refused.
-fn open(device: &str) -> Result<File, Errno> {
-    let (number, path) = device.split_once('=').ok_or(Errno::EINVAL)?;
-    let try_open = |extra: OFlag| {
-        let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | extra;
-        File::options().read(true).custom_flags(flags.bits()).open(path).map_err(errno)
-    };
-    let file = match try_open(OFlag::O_DIRECT) {
-        Err(Errno::EINVAL) => try_open(OFlag::empty())?,
-        other => other?,
-    };
+/// Opens a device; with O_DIRECT past the page cache, which may hold what was there before.
+fn open(device: &str, extra: OFlag) -> Result<File, Errno> {
+    let (number, path) = device.split_once('=').ok_or(Errno::ENODEV)?;
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | extra;
+    let file = File::options().read(true).custom_flags(flags.bits()).open(path).map_err(errno)?;
     let seen = file.metadata().map_err(errno)?;
     // The node may have been made for another device meanwhile.
     if !seen.file_type().is_block_device() {

@@ -9,6 +9,7 @@ mod mounts;
 mod probe;
 mod sysfs;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -113,7 +114,7 @@ fn tables(root: &Root, devices: &mut [Device]) {
 /// and what lies on them, and the single paths of a multipath map, of which one may be dead.
 fn is_wanted(devices: &[Device], index: usize) -> bool {
     let Some(device) = devices.get(index) else { return false };
-    if device.sectors == 0 || device.kind == DeviceKind::Other || stands_on_lv(devices, device, 0) {
+    if device.sectors == 0 || device.kind == DeviceKind::Other || stands_on_lv(devices, device) {
         return false;
     }
     if matches!(&device.kind, DeviceKind::Dm { suspended: true, .. }) {
@@ -125,20 +126,18 @@ fn is_wanted(devices: &[Device], index: usize) -> bool {
     })
 }
 
-/// Deepest stack that is followed. sysfs has no cycles, but a folder given with `--sysroot` may.
-const MAX_DEPTH: usize = 16;
-
-fn stands_on_lv(devices: &[Device], device: &Device, depth: usize) -> bool {
-    if matches!(&device.kind, DeviceKind::Dm { uuid, .. } if uuid.starts_with("LVM-")) {
-        return true;
+fn stands_on_lv(devices: &[Device], device: &Device) -> bool {
+    // sysfs has no cycles, but a folder given with `--sysroot` may.
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut todo = vec![device];
+    while let Some(device) = todo.pop() {
+        if matches!(&device.kind, DeviceKind::Dm { uuid, .. } if uuid.starts_with("LVM-")) {
+            return true;
+        }
+        let below = device.below.iter().filter(|name| seen.insert(name));
+        todo.extend(below.filter_map(|name| devices.iter().find(|d| d.name == *name)));
     }
-    // Too deep to know: not touched.
-    depth >= MAX_DEPTH
-        || device
-            .below
-            .iter()
-            .filter_map(|name| devices.iter().find(|d| d.name == *name))
-            .any(|below| stands_on_lv(devices, below, depth + 1))
+    false
 }
 
 /// The members' own superblocks name their array, on every kernel; `md/uuid` exists since Linux 5.17 only.

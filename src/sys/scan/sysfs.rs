@@ -7,8 +7,8 @@ use crate::sys::root::{Root, SysError, clean};
 /// Most block devices that are looked at. Names beyond, in the order of the alphabet, are left out.
 const MAX_DEVICES: usize = 4096;
 
-/// Most devices one device may stand on.
-const MAX_SLAVES: usize = 1024;
+/// Most links between devices that are followed, all together. An array has at most 1,920 members.
+const MAX_LINKS: usize = 16_384;
 
 /// Longest vital product data page, in bytes.
 const MAX_VPD: u64 = 4096;
@@ -26,6 +26,11 @@ pub(super) fn devices(root: &Root) -> Result<Vec<Device>, SysError> {
     let mut devices: Vec<Device> =
         names.iter().filter(|n| is_name(n)).take(MAX_DEVICES).filter_map(|name| device(root, name)).collect();
     inherit(&mut devices);
+    let mut left = MAX_LINKS;
+    for device in &mut devices {
+        device.below.truncate(left);
+        left -= device.below.len();
+    }
     Ok(devices)
 }
 
@@ -41,8 +46,7 @@ fn device(root: &Root, name: &str) -> Option<Device> {
     // Hidden devices (the paths of an NVMe multipath head) have no number and cannot be opened.
     let devno = devno(&attribute("dev"))?;
     let kind = kind(root, &dir, name);
-    let mut below: Vec<String> =
-        root.list(&format!("{dir}/slaves")).ok().flatten().unwrap_or_default().into_iter().take(MAX_SLAVES).collect();
+    let mut below = root.list(&format!("{dir}/slaves")).ok().flatten().unwrap_or_default();
     below.retain(|n| is_name(n));
     if matches!(kind, DeviceKind::Partition { .. }) {
         below = disk_of(root, &dir, name).into_iter().collect();
