@@ -140,7 +140,9 @@ impl<'a> Tree<'a> {
             return node;
         }
         let visible = lv.has("VISIBLE");
-        let live = self.inventory.dm_by_uuid(&names::dm_uuid(&vg.id, &lv.id, names::dm_layer(&lv.name)));
+        let by_layer = |layer| self.inventory.dm_by_uuid(&names::dm_uuid(&vg.id, &lv.id, layer));
+        // A thin pool in use is active under a layer of its own (lvm2 `lib/activate/dev_manager.c`, `lv_layer`).
+        let live = by_layer(names::dm_layer(&lv.name)).or_else(|| by_layer(Some("tpool")));
         let cache = cache_of(vg, lv);
         let (mut state, mut trouble) = match live {
             Some(device) => state_of_dm(device),
