@@ -176,8 +176,9 @@ fn in_a_partition(device: &(impl ReadAt + ?Sized), sector: u64) -> Result<bool, 
     Ok(entries.filter(|entry| entry.get(4).is_some_and(|kind| *kind != 0)).any(|entry| {
         let field = |at| crate::device::bytes::le32(entry, at).unwrap_or_default();
         let (start, length) = (u64::from(field(8)), u64::from(field(12)));
-        // The protective entry of a GPT ends at 2 TiB at the latest; the disk may be larger.
-        let protective = entry.get(4) == Some(&0xee);
-        start > 0 && start <= sector && (protective || sector < start.saturating_add(length))
+        // The protective entry of a GPT covers the disk; on a disk of more than 2 TiB its length is all ones. In an
+        // array over whole disks the table is the array's own and ends before the superblock.
+        let beyond = entry.get(4) == Some(&0xee) && length == u64::from(u32::MAX);
+        start > 0 && start <= sector && (beyond || sector < start.saturating_add(length))
     }))
 }

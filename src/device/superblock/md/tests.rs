@@ -87,7 +87,14 @@ fn an_old_superblock_belongs_to_the_partition_that_covers_it() {
     assert_eq!(MdSuperblock::read(&disk.clone().with(446, &table)), Ok(None));
     // The partition ends before it: the disk itself is the member.
     table[12..16].copy_from_slice(&1024_u32.to_le_bytes());
-    assert!(MdSuperblock::read(&disk.with(446, &table)).unwrap().is_some());
+    assert!(MdSuperblock::read(&disk.clone().with(446, &table)).unwrap().is_some());
+    // The protective entry of the disk's own GPT, and of one inside an array over whole disks.
+    table[4] = 0xee;
+    table[8..12].copy_from_slice(&1_u32.to_le_bytes());
+    for (length, member) in [(32_767_u32, false), (u32::MAX, false), (32_639, true)] {
+        table[12..16].copy_from_slice(&length.to_le_bytes());
+        assert_eq!(MdSuperblock::read(&disk.clone().with(446, &table)).unwrap().is_some(), member, "{length}");
+    }
 }
 
 #[test]

@@ -30,24 +30,24 @@ pub fn probe(device: &(impl ReadAt + ?Sized)) -> Content {
 }
 
 fn look(device: &(impl ReadAt + ?Sized)) -> Result<Content, ReadError> {
-    // A damaged label or superblock counts where nothing else is found.
-    let mut damaged = None;
     match MdSuperblock::read(device) {
         Ok(Some(superblock)) => return Ok(Content::MdMember(Box::new(superblock))),
         Ok(None) => {}
         Err(MdError::Read(error)) => return Err(error),
-        Err(error @ MdError::Damaged { .. }) => damaged = Some(error.to_string()),
+        // Still a member's: LVM does not look behind one either (`md_component_detection`).
+        Err(error @ MdError::Damaged { .. }) => return Ok(Content::Unreadable { reason: error.to_string() }),
     }
     let head = Head(read_vec(device, 0, device.size().min(HEAD) as usize)?);
     if let Some(content) = bcache(&head).or_else(|| luks(&head)) {
         return Ok(content);
     }
-    match read_pv(device) {
+    let damaged = match read_pv(device) {
         Ok(Some(scan)) => return Ok(Content::Pv(Box::new(scan))),
-        Ok(None) => {}
+        Ok(None) => None,
         Err(LvmError::Read(error)) => return Err(error),
-        Err(error @ LvmError::Label { .. }) => damaged = damaged.or_else(|| Some(error.to_string())),
-    }
+        // LVM takes no notice of a damaged label; it counts where nothing else is found.
+        Err(error @ LvmError::Label { .. }) => Some(error.to_string()),
+    };
     let found = swap::parse(&head.0).or_else(|| filesystem::parse(&head.0).map(Content::Filesystem));
     Ok(match (found, damaged) {
         (Some(content), _) => content,

@@ -52,6 +52,10 @@ fn a_member_is_no_pv_whatever_shows_through() {
         let both = member.with(0, &head[..length]);
         assert!(matches!(crate::device::lvm::PvLabel::read(&both), Ok(Some(_))));
         assert!(matches!(probe(&both), Content::MdMember(_)));
+        // Nor with a superblock whose checksum is wrong.
+        let place = [4096, (32_768 - 16) * 512, (32_768 - 128) * 512].map(|at| (at, read_vec(&both, at, 4).unwrap()));
+        let (at, _) = place.iter().find(|(_, magic)| magic == &[0xfc, 0x4e, 0x2b, 0xa9]).unwrap();
+        assert!(matches!(probe(&both.with(at + 64, b"x")), Content::Unreadable { .. }));
     }
 }
 
