@@ -79,7 +79,7 @@ fn write_disk(file: &File, text: &str) {
     put(&mut label, 8, &1_u64.to_le_bytes());
     put(&mut label, 20, &32_u32.to_le_bytes());
     put(&mut label, 24, b"LVM2 001");
-    put(&mut label, 32, &PV_ID.as_bytes());
+    put(&mut label, 32, PV_ID.as_bytes());
     for (index, number) in [DEVICE_SIZE, AREA + AREA_SIZE, 0, 0, 0, AREA, AREA_SIZE, 0, 0].into_iter().enumerate() {
         put(&mut label, 64 + 8 * index, &number.to_le_bytes());
     }
