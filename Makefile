@@ -46,8 +46,8 @@ install: build
 	install -D -m 755 $(if $(filter dev,$(HOST_PROFILE)),-s) $(HOST_DIR)/originboot $(DESTDIR)$(PREFIX)/bin/originboot
 	install -D -m 755 $(TARGET)/early/originboot-early $(DESTDIR)$(PREFIX)/libexec/originboot/originboot-early
 	if [ -d hooks/usr ]; then mkdir -p $(DESTDIR)/usr && cp -R --preserve=mode hooks/usr/. $(DESTDIR)/usr/; fi
-	if [ -f packaging/originboot.toml ]; then \
-		install -D -m 644 packaging/originboot.toml $(DESTDIR)$(PREFIX)/lib/originboot/originboot.toml; fi
+	for page in README.md docs/*.md; do \
+		[ ! -f "$$page" ] || install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/originboot "$$page"; done
 
 # The installed tree that the virtual machines get; built as the caller, also where the rest needs sudo.
 stage: build

@@ -27,10 +27,18 @@ pub fn requirements_for(inventory: &Inventory, plan: &BootPlan) -> Requirements 
             segments(group.vg.lvs.iter().collect(), &mut needs);
         }
     }
+    let mut sets = 0;
     for backend in backend::ALL {
         for set in &backend.discover(&groups) {
             needs.merge(backend.requirements(set));
+            sets += 1;
         }
+    }
+    if sets > 1 {
+        // Another LV may forbid the write to the VG that root needs.
+        let why = "root may have to come up behind a layer in RAM";
+        needs.modules.insert(module("dm_snapshot", "CONFIG_DM_SNAPSHOT", why));
+        needs.modules.insert(module("loop", "CONFIG_BLK_DEV_LOOP", why));
     }
     for item in plan.pvs.iter().flat_map(|pv| &pv.stack) {
         below_a_pv(item, &mut needs);
@@ -149,4 +157,76 @@ fn crypt_above_lvm(inventory: &Inventory) -> bool {
     let root = inventory.mounts.iter().find(|m| m.point == "/");
     let device = root.and_then(|m| inventory.devices.iter().find(|d| d.devno == m.devno));
     device.is_some_and(|d| matches!(&d.kind, DeviceKind::Dm { uuid, .. } if uuid.starts_with("CRYPT-")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(needs: &Requirements) -> Vec<&str> {
+        needs.modules.iter().map(|m| m.name).collect()
+    }
+
+    #[test]
+    fn a_root_that_is_not_on_lvm_needs_nothing() {
+        assert_eq!(requirements_for(&Inventory::default(), &BootPlan::default()), Requirements::default());
+    }
+
+    #[test]
+    fn every_level_has_its_personality() {
+        for (level, module) in [
+            ("raid0", Some("raid0")),
+            ("raid0_meta", Some("raid0")),
+            ("raid1", Some("raid1")),
+            ("raid10_near", Some("raid10")),
+            ("raid4", Some("raid456")),
+            ("raid5_ls", Some("raid456")),
+            ("raid6_zr", Some("raid456")),
+            ("linear", None),
+            ("", None),
+        ] {
+            assert_eq!(raid_level(level, "").map(|m| m.name), module, "{level}");
+        }
+    }
+
+    #[test]
+    fn what_lies_below_a_pv_brings_its_modules_and_tools() {
+        let mut needs = Requirements::default();
+        below_a_pv(&StackItem::Md { uuid: String::new(), level: "raid5".into(), disks: 3 }, &mut needs);
+        assert_eq!(names(&needs), ["md_mod", "raid456"]);
+        assert_eq!(needs.executables.iter().map(|e| e.name).collect::<Vec<_>>(), ["mdadm"]);
+        for (item, module) in [
+            (StackItem::Luks { uuid: String::new() }, "dm_crypt"),
+            (StackItem::Multipath { uuid: String::new() }, "dm_multipath"),
+            (StackItem::Loop { file: String::new() }, "loop"),
+        ] {
+            let mut needs = Requirements::default();
+            below_a_pv(&item, &mut needs);
+            assert_eq!(names(&needs), [module]);
+        }
+    }
+
+    #[test]
+    fn the_segments_of_root_bring_theirs() {
+        use crate::device::lvm::{Id, Segment};
+        let lv = |kind| Lv {
+            name: "root".into(),
+            id: Id::from_bytes(&[b'a'; 32]).unwrap(),
+            status: Vec::new(),
+            tags: Vec::new(),
+            segments: vec![Segment { start_extent: 0, extent_count: 1, kind }],
+        };
+        for (kind, modules) in [
+            (SegmentKind::Striped { stripe_size: 0, stripes: Vec::new() }, &[][..]),
+            (SegmentKind::Raid { level: "raid1".into(), legs: Vec::new() }, &["dm_raid", "raid1"]),
+            (SegmentKind::Mirror { legs: Vec::new(), log: String::new() }, &["dm_mirror"]),
+            (SegmentKind::Thin { pool: "p".into(), external_origin: String::new() }, &["dm_thin_pool"]),
+            (SegmentKind::Writecache { origin: "o".into(), fast: "f".into(), cleaner: false }, &["dm_writecache"]),
+            (SegmentKind::Other { kind: "integrity".into(), lvs: Vec::new(), areas: Vec::new() }, &["dm_integrity"]),
+        ] {
+            let mut needs = Requirements::default();
+            segments(vec![&lv(kind)], &mut needs);
+            assert_eq!(names(&needs), modules);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use crate::originboot;
-use crate::system::{KERNEL, System, tree};
+use crate::system::{KERNEL, Spoil, System, tree};
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -66,7 +66,7 @@ fn the_policy_of_the_system_goes_into_the_plan() {
 #[test]
 fn what_is_missing_is_named_with_the_remedy() {
     let host = Host::new("home-server");
-    let cases: [(&str, &dyn Fn(&System), &str); 4] = [
+    let cases: [(&str, Spoil<'_>, &str); 4] = [
         ("dm_cache", &|s| s.without_module(KERNEL, "/dm-cache.ko"), "(CONFIG_DM_CACHE)"),
         ("raid456", &|s| s.without_module(KERNEL, "/raid456.ko"), "(CONFIG_MD_RAID456)"),
         ("pdata_tools", &|s| s.remove("usr/sbin/pdata_tools"), "apt install thin-provisioning-tools"),

@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use crate::originboot;
-use crate::system::{KERNEL, System};
+use crate::system::{KERNEL, Spoil, System};
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -75,7 +75,7 @@ fn nothing_is_done_without_consent() {
 
 #[test]
 fn what_stands_in_the_way_is_named_before_anything_is_changed() {
-    let cases: [(&dyn Fn(&System), &str); 6] = [
+    let cases: [(Spoil<'_>, &str); 6] = [
         (&|s| s.without_module(SECOND, "/dm-cache.ko"), "kernel 6.1.0-9-amd64 has no dm_cache (CONFIG_DM_CACHE)"),
         (&|s| s.remove("usr/sbin/pdata_tools"), "apt install thin-provisioning-tools"),
         (&|s| s.remove("usr/sbin/lvm"), "apt install lvm2"),

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 pub const KERNEL: &str = "6.12.117+deb13-cloud-amd64";
 
+/// Takes something away that is needed.
+pub type Spoil<'a> = &'a dyn Fn(&System);
+
 pub struct System {
     dir: tempfile::TempDir,
 }

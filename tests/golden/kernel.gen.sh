@@ -5,7 +5,7 @@ set -eu
 from=$1
 to=$(dirname "$0")/kernel/lib/modules/$(basename "$from")
 mkdir -p "$to"
-keep='drivers/md/|/(ext4|xfs|jbd2|mbcache|crc16|crc32c_generic|libcrc32c)\.ko'
+keep='drivers/md/|drivers/block/loop\.ko|/(ext4|xfs|jbd2|mbcache|crc16|crc32c_generic|libcrc32c)\.ko'
 grep -E "^[^:]*($keep)" "$from/modules.dep" | sort >"$to/modules.dep"
 grep -E "$keep" "$from/modules.builtin" | sort >"$to/modules.builtin" || true
 grep -E '^alias (dm-|md-|fs-(ext|xfs))' "$from/modules.alias" | sort >"$to/modules.alias"
