@@ -20,7 +20,8 @@ pub struct Tool {
     pub name: String,
     /// Its path (`/usr/sbin/pdata_tools`).
     pub path: String,
-    /// Paths of all links to it that the installed package brings, sorted.
+    /// Paths of the links to it that the installed package brings, sorted: all of them where any is asked for, none
+    /// otherwise (the fifty names of `lvm` are not needed in an image).
     pub links: Vec<String>,
     /// Why root needs it.
     pub why: String,
@@ -86,6 +87,9 @@ pub fn tools(
         }
         match find(name) {
             Some((path, mut links)) => {
+                if needs.executables.iter().all(|e| e.name != *name || e.links.is_empty()) {
+                    links.clear();
+                }
                 links.sort();
                 found.push(Tool { name: (*name).to_owned(), path, links, why: (*why).to_owned() });
             }
@@ -110,4 +114,48 @@ pub fn missing_links(needs: &Requirements, tools: &[Tool]) -> Vec<String> {
     }
     sentences.dedup();
     sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn tool(name: &'static str, links: &'static [&'static str], why: &'static str) -> Executable {
+        Executable { name, links, package: "p", why }
+    }
+
+    #[test]
+    fn links_come_where_one_is_asked_for_and_each_tool_once() {
+        let executables = [tool("lvm", &[], "a"), tool("lvm", &[], "b"), tool("pdata_tools", &["cache_check"], "c")];
+        let needs = Requirements { executables: executables.into(), ..Requirements::default() };
+        let there = |name: &str| Some((format!("/sbin/{name}"), vec!["/sbin/z".into(), "/sbin/cache_check".into()]));
+        let found = tools(&needs, there).unwrap();
+        let seen: Vec<_> = found.iter().map(|t| (t.name.as_str(), t.links.len())).collect();
+        assert_eq!(seen, [("lvm", 0), ("pdata_tools", 2)]);
+        assert!(missing_links(&needs, &found).is_empty());
+        let bare = tools(&needs, |name| Some((format!("/sbin/{name}"), Vec::new()))).unwrap();
+        assert_eq!(
+            missing_links(&needs, &bare),
+            ["pdata_tools is installed without its name cache_check; reinstall p"]
+        );
+        let missing = tools(&needs, |_| None).unwrap_err();
+        assert_eq!(missing.iter().map(|m| m.name).collect::<Vec<_>>(), ["lvm", "pdata_tools"]);
+    }
+
+    #[test]
+    fn a_module_that_two_ask_for_is_listed_once() {
+        let module = |name, why| Module { name, config: "CONFIG_X", why };
+        let modules = [module("dm_cache", "a"), module("dm-cache", "b"), module("gone", "c"), module("gone", "d")];
+        let mut needs = Requirements { modules: modules.into(), ..Requirements::default() };
+        let files = super::super::KernelFiles { release: "6.1", dep: "kernel/dm-cache.ko:\n", ..Default::default() };
+        let kernel = KernelModules::parse(files);
+        let missing = super::modules(&needs, &kernel).unwrap_err();
+        assert_eq!(missing.len(), 1);
+        assert_eq!(
+            missing[0].to_string(),
+            "kernel 6.1 has no gone (CONFIG_X), needed because: c; install a kernel that has it, or remove this one"
+        );
+        needs.modules.retain(|m| m.name != "gone");
+        assert_eq!(super::modules(&needs, &kernel).unwrap().len(), 1);
+    }
 }
