@@ -13,6 +13,8 @@ VM := $(PYTHON) tests/vm/vm.py
 HOST_PROFILE ?= release
 HOST_DIR := $(TARGET)/$(if $(filter dev,$(HOST_PROFILE)),debug,$(HOST_PROFILE))
 EARLY := --locked --profile early --no-default-features --features early
+# Without unwind tables (see packaging/early.ld), with equal functions folded and short relocations.
+EARLY_LINK := -C 'link-args=-Wl,-z,pack-relative-relocs -Wl,--icf=all -Wl,--no-eh-frame-hdr -Wl,-T,packaging/early.ld'
 FEATURES_EARLY := --no-default-features --features early
 EARLY_MAX_KIB := 600
 
@@ -22,7 +24,7 @@ all: build
 
 build:
 	$(CARGO) build --locked --profile $(HOST_PROFILE) --bin originboot
-	$(CARGO) build $(EARLY) --bin originboot-early
+	$(CARGO) rustc $(EARLY) --bin originboot-early -- $(EARLY_LINK)
 
 # What the other targets need and this machine lacks, from the distribution's packages.
 deps:

@@ -1,11 +1,11 @@
 //! Caching technologies. Each is one variant of [`BackendKind`], one folder with the same four files (discover, assess,
 //! plan, requirements) and one line in [`ALL`]; the contract tests then apply by themselves.
 
-use std::collections::BTreeSet;
-
 pub mod lvm_cache;
+#[cfg(feature = "cli")]
 mod requirements;
 
+#[cfg(feature = "cli")]
 pub use requirements::{Executable, Module, Requirements};
 
 use crate::decide::{Step, Verdict};
@@ -127,8 +127,9 @@ pub trait Backend: Sync {
     ///
     /// # Errors
     /// A sentence when no way is known.
-    fn plan(&self, group: &VgSeen, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result<Vec<Step>, String>;
+    fn plan(&self, group: &VgSeen, gone: &[Id], sets: &[&CacheSet]) -> Result<Vec<Step>, String>;
 
-    /// What an image needs for this set to come up, and for the steps of [`Backend::plan`].
+    /// What an image needs for this set to come up, and for the steps of [`Backend::plan`]. Asked on the host only.
+    #[cfg(feature = "cli")]
     fn requirements(&self, set: &CacheSet) -> Requirements;
 }

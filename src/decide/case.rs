@@ -1,7 +1,5 @@
 //! One VG with physical volumes gone: what each of its LVs would be worth.
 
-use std::collections::BTreeSet;
-
 use crate::backend::{self, Assessment, CacheSet};
 use crate::device::lvm::{Id, Lv, Vg, VgSeen};
 use crate::device::{Found, Inventory};
@@ -11,7 +9,7 @@ use crate::device::{Found, Inventory};
 pub(super) struct Case<'a> {
     pub group: &'a VgSeen,
     /// Missing, marked missing by LVM, or holding a cache that cannot be loaded: lvm must not see them.
-    pub gone: BTreeSet<Id>,
+    pub gone: Vec<Id>,
     /// Those of `gone` that are there, but broken: with the reason.
     pub broken: Vec<(Id, String)>,
     /// Cache sets whose cache side stands on a PV that is gone, origin whole.
@@ -45,12 +43,16 @@ impl<'a> Case<'a> {
             .iter()
             .flat_map(|b| b.discover(std::slice::from_ref(group)).into_iter().map(move |set| (*b, set)))
             .collect();
-        let mut gone: BTreeSet<Id> = group.missing.iter().copied().collect();
-        gone.extend(vg.pvs.iter().filter(|pv| pv.is_marked_missing()).map(|pv| pv.id));
+        let mut gone: Vec<Id> = vg
+            .pvs
+            .iter()
+            .filter(|pv| pv.is_marked_missing() || group.missing.contains(&pv.id))
+            .map(|pv| pv.id)
+            .collect();
         let broken = broken_caches(inventory, group, &found, &gone);
         gone.extend(broken.iter().map(|(id, _)| *id));
 
-        let gone_names: BTreeSet<&str> =
+        let gone_names: Vec<&str> =
             vg.pvs.iter().filter(|pv| gone.contains(&pv.id)).map(|pv| pv.name.as_str()).collect();
         let sets: Vec<(CacheSet, Assessment)> = found
             .into_iter()
@@ -80,9 +82,9 @@ impl<'a> Case<'a> {
     }
 }
 
-fn state(vg: &Vg, lv: &Lv, sets: &[(CacheSet, Assessment)], gone: &BTreeSet<&str>) -> LvState {
+fn state(vg: &Vg, lv: &Lv, sets: &[(CacheSet, Assessment)], gone: &[&str]) -> LvState {
     let below = vg.closure(&lv.name);
-    let mut of_caches: BTreeSet<&str> = BTreeSet::new();
+    let mut of_caches: Vec<&str> = Vec::new();
     let mut touched = Vec::new();
     for (index, (set, _)) in sets.iter().enumerate() {
         if below.iter().any(|l| l.id == set.lv_id) {
@@ -92,7 +94,7 @@ fn state(vg: &Vg, lv: &Lv, sets: &[(CacheSet, Assessment)], gone: &BTreeSet<&str
     }
     let data_gone = below
         .iter()
-        .filter(|l| !of_caches.contains(l.name.as_str()))
+        .filter(|l| !of_caches.contains(&l.name.as_str()))
         .any(|l| vg.pvs_of(l).iter().any(|pv| gone.contains(pv)));
     match (data_gone, touched.is_empty()) {
         (true, _) => LvState::DataGone,
@@ -106,7 +108,7 @@ fn broken_caches(
     inventory: &Inventory,
     group: &VgSeen,
     found: &[(&dyn backend::Backend, CacheSet)],
-    gone: &BTreeSet<Id>,
+    gone: &[Id],
 ) -> Vec<(Id, String)> {
     let mut broken = Vec::new();
     for (_, set) in found {

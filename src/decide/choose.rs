@@ -216,9 +216,6 @@ impl Look<'_> {
     fn cached_root(&self, sets: &[usize], pending: bool, locked: Option<String>) -> Decision {
         let soon = timing::when_safe(self.clock, self.s.line);
         let deadline = self.deadline();
-        if self.clock.now < soon.min(deadline) {
-            return self.wait(soon.min(deadline));
-        }
         let verdict = match self.detachable(locked.as_deref()) {
             Ok(verdict) => verdict,
             Err(vetoes) => return self.without_vg_write(sets, deadline, vetoes),

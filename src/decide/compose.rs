@@ -1,7 +1,5 @@
 //! Plans and refusals, with their words.
 
-use std::collections::BTreeSet;
-
 use super::case::{Case, LvState};
 use super::rules::Veto;
 use super::{Decision, Plan, Refusal, Situation, Step, StepAction, Verdict, token};
@@ -33,12 +31,12 @@ fn describe(plan: &BootPlan, case: &Case<'_>, id: &Id) -> String {
 
 /// `cache SSD <model, serial> missing`.
 pub(super) fn missing_line(plan: &BootPlan, case: &Case<'_>) -> String {
-    let of_caches: BTreeSet<&Id> = case.sets.iter().flat_map(|(s, _)| &s.cache_pvs).collect();
+    let of_caches: Vec<&Id> = case.sets.iter().flat_map(|(s, _)| &s.cache_pvs).collect();
     let parts: Vec<String> = case
         .gone
         .iter()
         .map(|id| {
-            let what = if of_caches.contains(id) { "cache SSD" } else { "physical volume" };
+            let what = if of_caches.contains(&id) { "cache SSD" } else { "physical volume" };
             let how = if case.broken.iter().any(|(b, _)| b == id) { "unusable" } else { "missing" };
             format!("{what} {} {how}", describe(plan, case, id))
         })
@@ -77,7 +75,7 @@ fn plan(case: &Case<'_>, verdict: Verdict, reasons: Vec<String>, steps: Vec<Step
         vg: case.group.vg.name.clone(),
         vg_id: case.group.vg.id,
         seqno: case.group.vg.seqno,
-        missing: case.gone.iter().copied().collect(),
+        missing: case.gone.clone(),
         broken: case.broken.iter().map(|(id, _)| *id).collect(),
         visible: case.visible(),
         verdict,
@@ -142,12 +140,11 @@ pub(super) fn detach(s: &Situation<'_>, case: &Case<'_>, root: &Lv, verdict: Ver
 /// `lvol0_pmspare` lies on a PV that is gone, so that `vgreduce --removemissing` would stop at it.
 fn spare_is_gone(case: &Case<'_>) -> bool {
     let vg = &case.group.vg;
-    let gone: BTreeSet<&str> =
-        vg.pvs.iter().filter(|pv| case.gone.contains(&pv.id)).map(|pv| pv.name.as_str()).collect();
+    let gone: Vec<&str> = vg.pvs.iter().filter(|pv| case.gone.contains(&pv.id)).map(|pv| pv.name.as_str()).collect();
     // With the last pool lvm2 removes its spare itself; another pool in the VG keeps it.
-    let detached: BTreeSet<&str> = case.sets.iter().map(|(s, _)| s.pool.as_str()).collect();
+    let detached: Vec<&str> = case.sets.iter().map(|(s, _)| s.pool.as_str()).collect();
     let other_pool = vg.lvs.iter().any(|lv| {
-        !detached.contains(lv.name.as_str())
+        !detached.contains(&lv.name.as_str())
             && lv.segments.iter().any(|s| {
                 use crate::device::lvm::SegmentKind::{CachePool, ThinPool};
                 matches!(s.kind, CachePool { .. } | ThinPool { .. })
@@ -227,14 +224,13 @@ pub(super) fn locked(why: &str) -> Veto {
 
 /// No PV of root's VG is readable.
 pub(super) fn nothing_of_root(s: &Situation<'_>, vg: &str) -> Refusal {
-    let mut disks: Vec<String> = s
+    let disks: Vec<String> = s
         .plan
         .pvs
         .iter()
         .filter(|pv| pv.vg == vg)
         .map(|pv| format!("{} {} (was {})", pv.model, pv.serial, pv.device))
         .collect();
-    disks.sort();
     Refusal {
         code: "ORIGIN_MISSING",
         verdict: None,
@@ -330,7 +326,7 @@ pub(super) fn refusal(
         verdict,
         vg: vg.name.clone(),
         seqno: vg.seqno,
-        missing: case.gone.iter().copied().collect(),
+        missing: case.gone.clone(),
         evidence: evidence(case),
         reasons,
         remedy,

@@ -49,6 +49,14 @@ pub(super) fn group(s: &Situation<'_>, group: &VgSeen) -> Option<Veto> {
             "compare the copies with \"lvm pvck --dump metadata DEVICE\" and restore the right one from a rescue system",
         ));
     }
+    if !group.duplicates.is_empty() {
+        let ids: Vec<String> = group.duplicates.iter().map(ToString::to_string).collect();
+        return Some(veto(
+            "DUPLICATE_PV",
+            format!("several devices carry the same physical volume: {}", ids.join(", ")),
+            "take the copy away that does not belong to this machine, then type \"originboot retry\"",
+        ));
+    }
     if !vg.lock_type.is_empty() && vg.lock_type != "none" {
         return Some(veto(
             "LOCK_TYPE",

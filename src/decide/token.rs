@@ -9,7 +9,7 @@ use crate::device::lvm::Id;
 /// parameters owns the machine.
 #[must_use]
 pub fn token<'a>(vg: &Id, seqno: u64, missing: impl IntoIterator<Item = &'a Id>) -> String {
-    let mut ids: Vec<&Id> = missing.into_iter().collect();
+    let mut ids: Vec<Id> = missing.into_iter().copied().collect();
     ids.sort_unstable();
     let crc = Crc::<u32>::new(&CRC_32_ISO_HDLC);
     let mut digest = crc.digest();

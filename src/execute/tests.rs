@@ -150,7 +150,7 @@ impl Host for Fake {
 fn detached() -> String {
     let seen = volume_groups([&scan(hdd(), TEXT)].into_iter());
     let sets = LvmCache.discover(&seen);
-    crate::backend::lvm_cache::detached_text(&seen[0].vg, &[ssd()].into(), &sets.iter().collect::<Vec<_>>()).unwrap()
+    crate::backend::lvm_cache::detached_text(&seen[0].vg, &[ssd()], &sets.iter().collect::<Vec<_>>()).unwrap()
 }
 
 fn plan() -> Plan {

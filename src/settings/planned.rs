@@ -153,7 +153,7 @@ pub fn role(vg: &Vg, pv: &str) -> PvRole {
             .iter()
             // LVM's spare for a pool's metadata holds nothing (lvm2 `metadata/pool_manip.c`).
             .filter(|lv| !lv.name.ends_with("_pmspare") && fast.contains(lv.name.as_str()) == cache)
-            .any(|lv| vg.pvs_of(lv).contains(pv))
+            .any(|lv| vg.pvs_of(lv).contains(&pv))
     };
     match (uses(false), uses(true)) {
         (true, true) => PvRole::Both,

@@ -1,11 +1,10 @@
 //! The running machine as a [`Host`].
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write as _};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +20,7 @@ use crate::execute::{Command, Host, Level, Ran};
 pub const RUN_DIR: &str = "/run/originboot";
 
 /// Most bytes kept of what a child prints.
-const MAX_OUTPUT: usize = 8 << 10;
+const MAX_OUTPUT: u64 = 8 << 10;
 
 /// After SIGINT an lvm gets this long to put its devices right. Then it is left to itself, never killed.
 const AFTER_INTERRUPT: Duration = Duration::from_secs(30);
@@ -169,48 +168,39 @@ fn run(command: &Command) -> Ran {
     let started = Instant::now();
     let mut ran =
         Ran { argv: command.argv.clone(), status: None, timed_out: false, took: Duration::ZERO, output: String::new() };
-    let Some((program, arguments)) = command.argv.split_first() else { return ran };
-    let spawned = std::process::Command::new(program)
+    if let Err(error) = run_into(command, &mut ran) {
+        ran.output = format!("{}: {error}", command.argv.first().map_or("", String::as_str));
+    }
+    ran.took = started.elapsed();
+    ran
+}
+
+/// The child writes into a file without a name: no pipe that can fill up, and none that a grandchild could hold open.
+fn run_into(command: &Command, ran: &mut Ran) -> std::io::Result<()> {
+    let Some((program, arguments)) = command.argv.split_first() else { return Ok(()) };
+    let mut output = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(nix::libc::O_TMPFILE)
+        .open(if Path::new("/run").is_dir() { "/run" } else { "/tmp" })?;
+    let mut child = std::process::Command::new(program)
         .args(arguments)
         .env_clear()
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
         .env("LC_ALL", "C")
         .env("LVM_SUPPRESS_FD_WARNINGS", "1")
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    match spawned {
-        Ok(mut child) => {
-            let (sender, output) = mpsc::channel();
-            collect(child.stdout.take(), sender.clone());
-            collect(child.stderr.take(), sender);
-            wait(&mut child, command, &mut ran);
-            // Whoever inherited the pipe and lives on must not hold us.
-            let until = Instant::now() + Duration::from_secs(1);
-            let mut bytes: Vec<u8> = Vec::new();
-            while let Ok(part) = output.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                bytes.extend(part);
-            }
-            let start = bytes.len().saturating_sub(MAX_OUTPUT);
-            ran.output = String::from_utf8_lossy(bytes.get(start..).unwrap_or_default()).into_owned();
-        }
-        Err(error) => ran.output = format!("{program}: {error}"),
-    }
-    ran.took = started.elapsed();
-    ran
-}
-
-fn collect<R: Read + Send + 'static>(stream: Option<R>, to: mpsc::Sender<Vec<u8>>) {
-    let Some(mut stream) = stream else { return };
-    thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        while let Ok(count @ 1..) = stream.read(&mut buffer) {
-            if to.send(buffer.get(..count).unwrap_or_default().to_vec()).is_err() {
-                return;
-            }
-        }
-    });
+        .stdout(output.try_clone()?)
+        .stderr(output.try_clone()?)
+        .spawn()?;
+    wait(&mut child, command, ran);
+    let length = output.metadata()?.len();
+    output.seek(SeekFrom::Start(length.saturating_sub(MAX_OUTPUT)))?;
+    let mut bytes = Vec::new();
+    output.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
+    ran.output = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(())
 }
 
 fn wait(child: &mut Child, command: &Command, ran: &mut Ran) {

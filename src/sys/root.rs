@@ -70,13 +70,14 @@ impl Root {
     /// This is the running machine's own root.
     #[must_use]
     pub fn is_machine(&self) -> bool {
-        self.fd.is_none()
+        // The early program knows no other, and is smaller for it.
+        !cfg!(feature = "cli") || self.fd.is_none()
     }
 
     /// This is a folder that `originboot snapshot` wrote.
     #[must_use]
     pub fn is_snapshot(&self) -> bool {
-        self.snapshot
+        cfg!(feature = "cli") && self.snapshot
     }
 
     /// Where `path` (absolute) lies for somebody outside the root: for messages, and for children that open it.
@@ -158,7 +159,7 @@ impl Root {
                 });
             }
         }
-        names.sort();
+        names.sort_unstable();
         Ok(Some(names))
     }
 
@@ -187,7 +188,7 @@ pub(super) fn clean(bytes: &[u8]) -> String {
 
 fn error(doing: &'static str, path: PathBuf, errno: Errno) -> SysError {
     let missing = matches!(errno, Errno::ENOENT | Errno::ENOTDIR);
-    SysError { doing, path, reason: errno.desc().to_lowercase(), missing }
+    SysError { doing, path, reason: std::io::Error::from(errno).to_string(), missing }
 }
 
 #[cfg(test)]

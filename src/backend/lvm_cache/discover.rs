@@ -43,5 +43,5 @@ fn set(vg: &Vg, lv: &Lv) -> Option<CacheSet> {
 /// Ids of the physical volumes below an LV, in VG order.
 fn ids_below(vg: &Vg, name: &str) -> Vec<Id> {
     let names = vg.pvs_below(name);
-    vg.pvs.iter().filter(|pv| names.contains(pv.name.as_str())).map(|pv| pv.id).collect()
+    vg.pvs.iter().filter(|pv| names.contains(&pv.name.as_str())).map(|pv| pv.id).collect()
 }

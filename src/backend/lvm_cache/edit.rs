@@ -4,8 +4,6 @@
 //! missing physical volumes, the pool with its data and metadata, and `lvol0_pmspare` where it lies on a missing PV.
 //! The cached LV takes over the origin's segments and keeps its own name and id.
 
-use std::collections::BTreeSet;
-
 use crate::backend::CacheSet;
 use crate::device::lvm::text::{Node, Section, Value};
 use crate::device::lvm::{Id, Vg};
@@ -17,24 +15,24 @@ const PMSPARE: &str = "lvol0_pmspare";
 ///
 /// # Errors
 /// A sentence, where an LV that is not part of a set lies on a missing PV, or the text is not as expected.
-pub fn detached_text(vg: &Vg, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result<String, String> {
+pub fn detached_text(vg: &Vg, gone: &[Id], sets: &[&CacheSet]) -> Result<String, String> {
     let mut tree = vg.tree.clone();
     let body = tree.section_mut(&vg.name).ok_or("the text has no section of the VG's name")?;
     let lvs = body.section_mut("logical_volumes").ok_or("the text has no logical volumes")?;
-    let mut dropped = BTreeSet::new();
+    let mut dropped: Vec<String> = Vec::new();
     for set in sets {
         take_over(lvs, set)?;
-        dropped.insert(set.origin.clone());
+        dropped.push(set.origin.clone());
         dropped.extend(vg.closure(&set.pool).into_iter().map(|lv| lv.name.clone()));
     }
-    let missing: BTreeSet<&str> = vg.pvs.iter().filter(|pv| gone.contains(&pv.id)).map(|pv| pv.name.as_str()).collect();
-    if vg.lv(PMSPARE).is_some() && vg.pvs_below(PMSPARE).iter().any(|pv| missing.contains(pv)) {
+    let missing: Vec<&str> = vg.pvs.iter().filter(|pv| gone.contains(&pv.id)).map(|pv| pv.name.as_str()).collect();
+    if vg.lv(PMSPARE).is_some() && vg.pvs_below(PMSPARE).iter().any(|pv| missing.contains(&pv)) {
         dropped.extend(vg.closure(PMSPARE).into_iter().map(|lv| lv.name.clone()));
     }
-    lvs.retain(|name, _| !dropped.contains(name));
+    lvs.retain(|name, _| !dropped.iter().any(|d| d == name));
     body.section_mut("physical_volumes")
         .ok_or("the text has no physical volumes")?
-        .retain(|name, _| !missing.contains(name));
+        .retain(|name, _| !missing.contains(&name));
     let text = tree.to_string();
     check(vg, &text, &missing, sets)?;
     Ok(text)
@@ -98,11 +96,11 @@ fn renamed_references(section: &Section, prefix: &str, lv: &str) -> Section {
 }
 
 /// The edited text reads back, names no missing PV, and every LV that stays has the extents it had.
-fn check(before: &Vg, text: &str, missing: &BTreeSet<&str>, sets: &[&CacheSet]) -> Result<(), String> {
+fn check(before: &Vg, text: &str, missing: &[&str], sets: &[&CacheSet]) -> Result<(), String> {
     let after = Vg::from_text(text.as_bytes()).map_err(|e| format!("the edited text does not read back: {e}"))?;
     for lv in &after.lvs {
         for pv in after.pvs_below(&lv.name) {
-            if missing.contains(pv) {
+            if missing.contains(&pv) {
                 return Err(format!("{} lies on the missing physical volume {pv}", lv.name));
             }
         }

@@ -4,15 +4,16 @@ mod assess;
 mod discover;
 mod edit;
 mod plan;
+#[cfg(feature = "cli")]
 mod requirements;
 #[cfg(test)]
 mod tests;
 
 pub use edit::detached_text;
 
-use std::collections::BTreeSet;
-
-use super::{Assessment, Backend, BackendKind, CacheSet, Requirements};
+#[cfg(feature = "cli")]
+use super::Requirements;
+use super::{Assessment, Backend, BackendKind, CacheSet};
 use crate::decide::Step;
 use crate::device::Inventory;
 use crate::device::lvm::{Id, VgSeen};
@@ -34,10 +35,11 @@ impl Backend for LvmCache {
         assess::assess(group, set)
     }
 
-    fn plan(&self, group: &VgSeen, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result<Vec<Step>, String> {
+    fn plan(&self, group: &VgSeen, gone: &[Id], sets: &[&CacheSet]) -> Result<Vec<Step>, String> {
         plan::steps(group, gone, sets)
     }
 
+    #[cfg(feature = "cli")]
     fn requirements(&self, set: &CacheSet) -> Requirements {
         requirements::of(set)
     }

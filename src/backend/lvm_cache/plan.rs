@@ -4,15 +4,13 @@
 //! forms used here returned 0 and left root linear with its own name and id. For a writeback pool every lvconvert form
 //! fails ("Failed to activate … to flush cache"), so its text is edited and restored.
 
-use std::collections::BTreeSet;
-
 use super::edit;
 use crate::backend::{CacheSet, Layout};
 use crate::decide::{Step, StepAction};
 use crate::device::lvm::{CacheMode, Id, SegmentKind, VgSeen};
 
 /// Steps for all sets of one VG whose cache device is absent.
-pub(super) fn steps(group: &VgSeen, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result<Vec<Step>, String> {
+pub(super) fn steps(group: &VgSeen, gone: &[Id], sets: &[&CacheSet]) -> Result<Vec<Step>, String> {
     if sets.iter().any(|s| s.layout == Layout::Pool && s.mode == CacheMode::Writeback) {
         // One restore takes all of them: a text may not name a PV that is missing, so none can be left for later.
         return restore(group, gone, sets).map(|step| vec![step]);
@@ -36,7 +34,7 @@ pub(super) fn uncache(set: &CacheSet) -> Step {
     }
 }
 
-fn restore(group: &VgSeen, gone: &BTreeSet<Id>, sets: &[&CacheSet]) -> Result<Step, String> {
+fn restore(group: &VgSeen, gone: &[Id], sets: &[&CacheSet]) -> Result<Step, String> {
     let text = edit::detached_text(&group.vg, gone, sets)?;
     // lvm2 refuses to restore over a VG with thin pools unless forced (`vgcfgrestore`, seen in a VM).
     let force =

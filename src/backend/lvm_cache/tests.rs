@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use super::*;
 use crate::device::lvm::{Vg, layout};
 use crate::device::testing::fixture;
@@ -8,8 +6,8 @@ fn parsed(text: &str) -> Vg {
     Vg::from_text(text.as_bytes()).unwrap()
 }
 
-fn ssd() -> BTreeSet<Id> {
-    [Id::parse("ssdssd-0000-0000-0000-0000-0000-000002").unwrap()].into()
+fn ssd() -> [Id; 1] {
+    [Id::parse("ssdssd-0000-0000-0000-0000-0000-000002").unwrap()]
 }
 
 fn edited(vg: &Vg) -> Result<Vg, String> {
@@ -94,6 +92,7 @@ fn writethrough_needs_no_force_and_everything_else_does() {
     }
 }
 
+#[cfg(feature = "cli")]
 #[test]
 fn every_program_a_detach_runs_is_required() {
     let sets = discover::sets(&parsed(fixture!("lvm/pool-writeback.vg")));

@@ -214,7 +214,7 @@ impl<'a> Tree<'a> {
             return vg
                 .pvs
                 .iter()
-                .filter(|pv| used.contains(pv.name.as_str()))
+                .filter(|pv| used.contains(&pv.name.as_str()))
                 .map(|pv| self.pv(group, pv, role, depth + 1))
                 .collect();
         }

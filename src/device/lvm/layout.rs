@@ -60,7 +60,7 @@ impl Walk<'_> {
         let kind = match &segment.kind {
             SegmentKind::Striped { stripe_size, .. } => format!("striped {stripe_size}"),
             SegmentKind::Raid { level, .. } => level.clone(),
-            other => format!("{other:?}").chars().take_while(char::is_ascii_alphanumeric).collect(),
+            other => other.word().to_owned(),
         };
         let areas: Vec<(&str, u64)> = match &segment.kind {
             SegmentKind::Striped { stripes, .. } | SegmentKind::Mirror { legs: stripes, .. } => {

@@ -230,6 +230,25 @@ pub enum VgError {
     },
 }
 
+impl SegmentKind {
+    /// The kind in one word.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Striped { .. } => "striped",
+            Self::Raid { level, .. } => level,
+            Self::Mirror { .. } => "mirror",
+            Self::Cache { .. } => "cache",
+            Self::CachePool { .. } => "cache-pool",
+            Self::Writecache { .. } => "writecache",
+            Self::Thin { .. } => "thin",
+            Self::ThinPool { .. } => "thin-pool",
+            Self::Snapshot { .. } => "snapshot",
+            Self::Virtual { kind } | Self::Other { kind, .. } => kind,
+        }
+    }
+}
+
 impl CacheMode {
     /// LVM's word for the mode.
     #[must_use]

@@ -3,8 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
 use super::label::{Area, LvmError, PvLabel};
 use super::mda::{self, MdaError, MdaText};
 use super::{Id, Vg, VgError};
@@ -103,29 +101,36 @@ struct Copy<'a> {
 #[must_use]
 pub fn volume_groups<'a>(pvs: impl IntoIterator<Item = &'a PvScan>) -> Vec<VgSeen> {
     let pvs: Vec<&PvScan> = pvs.into_iter().collect();
-    let mut groups: BTreeMap<Id, Vec<Copy<'_>>> = BTreeMap::new();
-    let mut damage: HashMap<Id, Vec<String>> = HashMap::new();
-    let mut seen = BTreeSet::new();
-    let mut twice = BTreeSet::new();
+    // Plain lists throughout: there are few PVs, and the early program has few bytes to spend on maps.
+    let mut groups: Vec<(Id, Vec<Copy<'_>>)> = Vec::new();
+    let mut damage: Vec<(Id, String)> = Vec::new();
     for (text, carriers) in distinct_texts(&pvs) {
         match Vg::from_text(&text.text) {
-            Ok(vg) => groups.entry(vg.id).or_default().push(Copy { text, vg, carriers }),
-            Err(error) => {
-                for id in carriers {
-                    damage.entry(id).or_default().push(unparsed(id, text.area, &error));
+            Ok(vg) => {
+                let copy = Copy { text, carriers, vg };
+                match groups.iter_mut().find(|(id, _)| *id == copy.vg.id) {
+                    Some((_, copies)) => copies.push(copy),
+                    None => {
+                        let at = groups.partition_point(|(id, _)| *id < copy.vg.id);
+                        groups.insert(at, (copy.vg.id, vec![copy]));
+                    }
                 }
             }
+            Err(error) => damage.extend(carriers.into_iter().map(|id| (id, unparsed(id, text.area, &error)))),
         }
     }
+    let mut seen = Vec::new();
+    let mut twice = Vec::new();
     for pv in &pvs {
         let id = pv.label.id;
-        if !seen.insert(id) {
-            twice.insert(id);
+        if seen.contains(&id) {
+            twice.push(id)
+        } else {
+            seen.push(id)
         }
-        let errors = pv.errors.iter().map(|error| format!("physical volume {id}: {error}"));
-        damage.entry(id).or_default().extend(errors);
+        damage.extend(pv.errors.iter().map(|error| (id, format!("physical volume {id}: {error}"))));
     }
-    groups.into_values().filter_map(|copies| vg_seen(copies, &seen, &twice, &damage)).collect()
+    groups.into_iter().filter_map(|(_, copies)| vg_seen(copies, &seen, &twice, &damage)).collect()
 }
 
 /// Texts that do not parse, whatever VG they may be of, each with its PV.
@@ -149,32 +154,20 @@ fn unparsed(id: Id, area: Area, error: &VgError) -> String {
 /// bytes decide, because a checksum can be forged.
 fn distinct_texts<'a>(pvs: &[&'a PvScan]) -> Vec<(&'a MdaText, Vec<Id>)> {
     let mut distinct: Vec<(&MdaText, Vec<Id>)> = Vec::new();
-    let mut index: HashMap<(u32, usize), Vec<usize>> = HashMap::new();
     for pv in pvs {
         for text in &pv.texts {
-            let same_sum = index.entry((text.crc, text.text.len())).or_default();
-            let known = same_sum.iter().copied().find(|at| distinct.get(*at).is_some_and(|d| d.0.text == text.text));
-            let at = known.unwrap_or_else(|| {
-                distinct.push((text, Vec::new()));
-                same_sum.push(distinct.len() - 1);
-                distinct.len() - 1
-            });
-            if let Some((_, carriers)) = distinct.get_mut(at)
-                && !carriers.contains(&pv.label.id)
-            {
-                carriers.push(pv.label.id);
+            let same = |d: &&mut (&MdaText, Vec<Id>)| d.0.crc == text.crc && d.0.text == text.text;
+            match distinct.iter_mut().find(same) {
+                Some((_, carriers)) if carriers.contains(&pv.label.id) => {}
+                Some((_, carriers)) => carriers.push(pv.label.id),
+                None => distinct.push((text, vec![pv.label.id])),
             }
         }
     }
     distinct
 }
 
-fn vg_seen(
-    mut copies: Vec<Copy<'_>>,
-    seen: &BTreeSet<Id>,
-    twice: &BTreeSet<Id>,
-    damage: &HashMap<Id, Vec<String>>,
-) -> Option<VgSeen> {
+fn vg_seen(mut copies: Vec<Copy<'_>>, seen: &[Id], twice: &[Id], damage: &[(Id, String)]) -> Option<VgSeen> {
     let seqno = copies.iter().map(|copy| copy.vg.seqno).max()?;
     let rivals: Vec<(Id, u32)> = copies
         .iter()
@@ -184,14 +177,16 @@ fn vg_seen(
     let newest_count = copies.iter().filter(|copy| copy.vg.seqno == seqno).count();
     let conflict = (newest_count > 1).then_some(VgConflict { seqno, texts: rivals });
     let newest_at = copies.iter().position(|copy| copy.vg.seqno == seqno)?;
-    let carriers: BTreeMap<Id, u64> = highest_per_carrier(&copies);
+    let carriers = highest_per_carrier(&copies);
     let newest = copies.swap_remove(newest_at);
-    let listed: BTreeSet<Id> = newest.vg.pvs.iter().map(|pv| pv.id).collect();
     let in_order = |keep: &dyn Fn(&Id) -> bool| newest.vg.pvs.iter().map(|pv| pv.id).filter(|id| keep(id)).collect();
     let present: Vec<Id> = in_order(&|id| seen.contains(id));
-    let outdated: Vec<Id> = carriers.keys().filter(|id| !listed.contains(id)).copied().collect();
-    let older = present.iter().filter_map(|id| Some((*id, *carriers.get(id)?))).filter(|(_, own)| *own < seqno);
-    let damaged = present.iter().chain(&outdated).filter_map(|id| damage.get(id)).flatten().cloned();
+    let mut outdated: Vec<Id> = carriers.iter().map(|(id, _)| *id).filter(|id| newest.vg.pv(id).is_none()).collect();
+    outdated.sort_unstable();
+    let own = |id: &Id| carriers.iter().find(|(c, _)| c == id).map(|(_, own)| *own);
+    let older = present.iter().filter_map(|id| Some((*id, own(id)?))).filter(|(_, own)| *own < seqno);
+    let of = |id: &Id| damage.iter().filter(move |(d, _)| d == id).map(|(_, what)| what.clone()).collect::<Vec<_>>();
+    let damaged = present.iter().chain(&outdated).flat_map(of);
     Some(VgSeen {
         missing: in_order(&|id| !seen.contains(id)),
         duplicates: in_order(&|id| twice.contains(id)),
@@ -206,12 +201,14 @@ fn vg_seen(
     })
 }
 
-fn highest_per_carrier(copies: &[Copy<'_>]) -> BTreeMap<Id, u64> {
-    let mut highest = BTreeMap::new();
+fn highest_per_carrier(copies: &[Copy<'_>]) -> Vec<(Id, u64)> {
+    let mut highest: Vec<(Id, u64)> = Vec::new();
     for copy in copies {
         for id in &copy.carriers {
-            let own = highest.entry(*id).or_insert(copy.vg.seqno);
-            *own = (*own).max(copy.vg.seqno);
+            match highest.iter_mut().find(|(known, _)| known == id) {
+                Some((_, own)) => *own = (*own).max(copy.vg.seqno),
+                None => highest.push((*id, copy.vg.seqno)),
+            }
         }
     }
     highest

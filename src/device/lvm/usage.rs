@@ -1,7 +1,5 @@
 //! Which physical volumes an LV stands on, and how LVs contain each other.
 
-use std::collections::BTreeSet;
-
 use super::{Lv, Segment, SegmentKind, Stripe, Vg};
 
 /// LVs deeper than this inside each other are no volume group that lvm2 makes (cache on raid on integrity is four).
@@ -74,19 +72,15 @@ impl Vg {
 
     /// Names (inside the text) of the physical volumes that the named LV stands on, all layers down.
     #[must_use]
-    pub fn pvs_below(&self, name: &str) -> BTreeSet<&str> {
-        self.closure(name).into_iter().flat_map(|lv| self.pvs_of(lv)).collect()
+    pub fn pvs_below(&self, name: &str) -> Vec<&str> {
+        once_each(self.closure(name).into_iter().flat_map(|lv| self.pvs_of(lv)))
     }
 
     /// Physical volumes that this LV's own segments lie on.
     #[must_use]
-    pub fn pvs_of<'a>(&'a self, lv: &'a Lv) -> BTreeSet<&'a str> {
-        lv.segments
-            .iter()
-            .flat_map(|s| references(s).areas)
-            .map(|a| a.area.as_str())
-            .filter(|name| self.pv_named(name).is_some())
-            .collect()
+    pub fn pvs_of<'a>(&'a self, lv: &'a Lv) -> Vec<&'a str> {
+        let areas = lv.segments.iter().flat_map(|s| references(s).areas).map(|a| a.area.as_str());
+        once_each(areas.filter(|name| self.pv_named(name).is_some()))
     }
 
     /// LVs that a person made: those with `VISIBLE` in their status.
@@ -98,4 +92,15 @@ impl Vg {
     pub fn users_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Lv> {
         self.lvs.iter().filter(move |lv| lv.segments.iter().any(|s| references(s).lvs.contains(&name)))
     }
+}
+
+/// A set of names would do, but a VG has few PVs and the early program few bytes.
+fn once_each<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen: Vec<&str> = Vec::new();
+    for name in names {
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+    }
+    seen
 }

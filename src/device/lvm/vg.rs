@@ -184,7 +184,7 @@ fn lv_of(at: &Path<'_>, names: &Names<'_>) -> Result<Lv, VgError> {
     if at.number("segment_count")? != segments.len() as u64 {
         return Err(at.field("segment_count", "another number of segments follows"));
     }
-    segments.sort_by_key(|segment| segment.start_extent);
+    segments.sort_unstable_by_key(|segment| segment.start_extent);
     let mut next = 0_u64;
     for segment in &segments {
         if segment.start_extent != next || segment.extent_count == 0 {

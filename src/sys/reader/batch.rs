@@ -111,7 +111,7 @@ impl Batch {
         self.received.drain(..end);
         let bytes = match errno {
             0 => Ok(bytes),
-            errno => Err(Errno::from_raw(errno.cast_signed()).desc().to_lowercase()),
+            errno => Err(io::Error::from_raw_os_error(errno.cast_signed()).to_string()),
         };
         Some(Answer { index, offset, bytes })
     }
@@ -173,7 +173,7 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(20);
         let first = batch.next(deadline).unwrap();
         assert_eq!((first.index, first.offset, first.bytes.unwrap().as_slice()), (0, 4096, b"hi".as_slice()));
-        assert_eq!(batch.next(deadline).unwrap().bytes.unwrap_err(), "i/o error");
+        assert_eq!(batch.next(deadline).unwrap().bytes.unwrap_err(), "Input/output error (os error 5)");
         assert!(batch.next(deadline).is_none());
     }
 }

@@ -114,7 +114,7 @@ fn tables(root: &Root, devices: &mut [Device]) {
 /// and what lies on them, and the single paths of a multipath map, of which one may be dead.
 fn is_wanted(devices: &[Device], index: usize) -> bool {
     let Some(device) = devices.get(index) else { return false };
-    if device.sectors == 0 || device.kind == DeviceKind::Other || stands_on_lv(devices, device) {
+    if device.sectors == 0 || matches!(device.kind, DeviceKind::Other) || stands_on_lv(devices, device) {
         return false;
     }
     if matches!(&device.kind, DeviceKind::Dm { suspended: true, .. }) {
