@@ -75,8 +75,10 @@ impl<'a> Lexer<'a> {
                 let digits = word.strip_prefix('-').unwrap_or(word);
                 let canonical = digits == "0" || !digits.starts_with('0');
                 let number = word.parse().ok().filter(|_| canonical && !word.starts_with('+'));
-                let reason = "a number of at most 64 bits without leading zeros, a string or a list was expected";
-                number.map(|n| (start, Token::Int(n))).ok_or(VgError::Syntax { offset: start, reason: reason.into() })
+                number.map(|n| (start, Token::Int(n))).ok_or_else(|| VgError::Syntax {
+                    offset: start,
+                    reason: "a number of at most 64 bits without leading zeros was expected, or a quoted string".into(),
+                })
             }
             other => Ok(other),
         }
