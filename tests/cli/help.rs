@@ -48,7 +48,7 @@ error: unexpected argument '--jsn' found
 #[test]
 fn a_root_that_is_not_there_is_named() {
     originboot().args(["inspect", "--sysroot", "/nonexistent/root"]).assert().code(3).stderr_eq(str![[r#"
-originboot: opening /nonexistent/root: no such file or directory
+originboot: opening /nonexistent/root: No such file or directory (os error 2)
 
 "#]]);
 }
