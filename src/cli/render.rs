@@ -5,7 +5,7 @@ use crate::device::Inventory;
 use crate::dialect::{self, KernelModules, RenderError, Rendered, lvm_config, resolve};
 use crate::settings::{BootPlan, NoPlan, plan_for};
 use crate::sys::Root;
-use crate::sys::host::{KernelTexts, find_tool, kernels, read_settings};
+use crate::sys::host::{KernelTexts, built_plan, find_tool, generated_kernels, kernels, read_settings};
 use anyhow::{Context as _, bail};
 use std::path::PathBuf;
 
@@ -45,7 +45,13 @@ impl Target {
         let target = Root::new(&self.tools_root)?;
         let settings = read_settings(&target).map_err(|e| Usage(e.to_string()))?;
         let (_, inventory) = look.inventory()?;
-        let plan = plan_for(&inventory, "/", settings.policy);
+        let mut plan = plan_for(&inventory, "/", settings.policy);
+        if let Ok(plan) = &mut plan {
+            let known = generated_kernels(&target);
+            for older in known.iter().filter_map(|release| built_plan(&target, release)) {
+                plan.remember(&older, &inventory);
+            }
+        }
         match plan {
             Err(e @ (NoPlan::NotMounted(_) | NoPlan::NoText(_))) => Err(e.into()),
             plan => Ok(Wanted { target, inventory, plan }),

@@ -109,6 +109,20 @@ pub fn plan_for(inventory: &Inventory, point: &str, policy: Policy) -> Result<Bo
     Ok(BootPlan { root: Some(mount), policy, pvs })
 }
 
+impl BootPlan {
+    /// Takes over from an older plan what it knows of physical volumes that are not there now: rebuilt while an SSD is
+    /// away, an image must not forget what stood below it.
+    pub fn remember(&mut self, older: &Self, inventory: &Inventory) {
+        for pv in &mut self.pvs {
+            if inventory.pv(&pv.id).is_none()
+                && let Some(known) = older.pv(&pv.id)
+            {
+                *pv = PlannedPv { vg: pv.vg.clone(), role: pv.role, ..known.clone() };
+            }
+        }
+    }
+}
+
 /// Root's VG, and every VG on whose LVs one of its physical volumes stands.
 fn needed_groups<'a>(inventory: &Inventory, groups: &'a [VgSeen], root: Id) -> Vec<&'a VgSeen> {
     let mut needed: Vec<&VgSeen> = Vec::new();

@@ -157,3 +157,22 @@ fn lvm_settings_that_would_hide_a_disk_are_told() {
     assert_eq!(out.status.code(), Some(0));
     assert_eq!(said(&out).matches("lvmdevices --addpvid ssdssd-").count(), 1, "{}", said(&out));
 }
+
+#[test]
+fn an_image_rebuilt_while_the_ssd_is_away_still_knows_what_it_stood_on() {
+    let system = System::new();
+    let kept = format!("var/lib/originboot/generated/{KERNEL}");
+    let to = system.path().join(&kept);
+    let run = |host: &Host| generate(host, &system, &["--output", to.to_str().unwrap()]);
+    let plan = || fs::read_to_string(to.join("boot.plan")).unwrap();
+    assert_eq!(run(&Host::new("home-server")).status.code(), Some(0));
+    let before = plan();
+    let cache = before.lines().find(|l| l.contains("role=cache")).unwrap();
+    assert!(cache.contains(":raid0:2"), "{before}");
+    let text = fs::read_to_string(crate::host::fixtures().join("hosts/home-server.host")).unwrap();
+    let gone = ["md127", "sdd", "sde", "table ", "status "];
+    let left: String = text.lines().filter(|l| !gone.iter().any(|g| l.contains(g))).map(|l| format!("{l}\n")).collect();
+    let left = left.replace(" dm-0 dm-1 dm-2\n", " dm-2\n");
+    assert_eq!(run(&Host::from_text(&left)).status.code(), Some(0));
+    assert!(plan().contains(cache), "{}", plan());
+}
