@@ -74,7 +74,8 @@ impl Kept {
     ///
     /// # Errors
     /// [`FilesError`]; without `force` also when a file was changed by somebody. Nothing has been replaced then, unless
-    /// the system failed in the middle; each file is whole in any case.
+    /// the system failed in the middle; each file is whole in any case. Not forced to disk: the next image build writes
+    /// them anew.
     pub fn write(&self, files: &[Rendered], force: bool) -> Result<Vec<&'static str>, FilesError> {
         let manifest = self.read(MANIFEST)?.unwrap_or_default();
         let manifest = String::from_utf8_lossy(&manifest);
@@ -139,7 +140,10 @@ pub fn make_dir(dir: &Path) -> Result<(), FilesError> {
 /// # Errors
 /// [`FilesError`].
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FilesError> {
-    persist(prepare(path.parent().unwrap_or(Path::new("/")), bytes)?, path)
+    let file = prepare(path.parent().unwrap_or(Path::new("/")), bytes)?;
+    let failed = |reason| FilesError::System { doing: "writing", path: path.to_owned(), reason };
+    file.as_file().sync_all().map_err(failed)?;
+    persist(file, path)
 }
 
 /// Removes a file or link; one that is not there is no error.
@@ -156,7 +160,7 @@ pub fn remove_file(path: &Path) -> Result<(), FilesError> {
 fn prepare(dir: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, FilesError> {
     let failed = |reason| FilesError::System { doing: "writing to", path: dir.to_owned(), reason };
     let mut file = tempfile::Builder::new().prefix(".originboot-").tempfile_in(dir).map_err(failed)?;
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
     Ok(file)
 }
 
