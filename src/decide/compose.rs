@@ -19,9 +19,12 @@ pub const FENCE_TAG: &str = "originboot.fence.";
 /// What a person calls this physical volume.
 fn describe(plan: &BootPlan, case: &Case<'_>, id: &Id) -> String {
     if let Some(pv) = plan.pv(id) {
-        let model = if pv.model.is_empty() { &pv.device } else { &pv.model };
-        let serial = if pv.serial.is_empty() { String::new() } else { format!(", serial {}", pv.serial) };
-        return format!("{model}{serial} (was {})", pv.device);
+        let serial = if pv.serial.is_empty() { String::new() } else { format!("serial {}", pv.serial) };
+        return match (pv.model.as_str(), serial.as_str()) {
+            ("", "") => pv.device.clone(),
+            ("", name) | (name, "") => format!("{name} (was {})", pv.device),
+            (model, serial) => format!("{model}, {serial} (was {})", pv.device),
+        };
     }
     match case.group.vg.pv(id) {
         Some(pv) if !pv.device.is_empty() => format!("PV {id} (was {})", pv.device),
