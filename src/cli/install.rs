@@ -167,11 +167,7 @@ pub(super) fn rebuild(target: &Root, sysroot: &Path) -> anyhow::Result<()> {
     if sysroot != Path::new("/") {
         command = command.env("ORIGINBOOT_SYSROOT", sysroot);
     }
-    let status = command
-        .unchecked()
-        .run()
-        .with_context(|| format!("running {}", program.display()))?
-        .status;
+    let status = command.unchecked().run().with_context(|| format!("running {}", program.display()))?.status;
     if !status.success() {
         bail!("update-initramfs -u -k all: {status}; mend what it says and run it again");
     }

@@ -61,6 +61,12 @@ pub trait Host {
     /// A sentence.
     fn ram_device(&mut self, bytes: u64) -> Result<String, String>;
 
+    /// Makes what was written to this device durable, past its own volatile cache.
+    ///
+    /// # Errors
+    /// A sentence naming the device.
+    fn flush(&mut self, device: &str) -> Result<(), String>;
+
     /// Tells the person at the console and the log.
     fn say(&mut self, level: Level, line: &str);
 }

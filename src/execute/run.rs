@@ -137,6 +137,13 @@ impl Run<'_> {
             if let Some(command) = lvm::command(&self.plan.vg, &step.action, &devices, text.as_deref()) {
                 self.child(&command);
             }
+            // lvm leaves its writes in the disk's volatile cache. A fence that a power cut undoes is none, and the next
+            // step must not become durable before this one.
+            for device in &devices {
+                if let Err(reason) = self.host.flush(device) {
+                    self.host.say(Level::Error, &reason);
+                }
+            }
             inventory = self.host.look();
             self.resume_all(&inventory);
             let after = check::group(&inventory, self.plan)?;

@@ -144,6 +144,11 @@ impl Host for Fake {
         Ok("/dev/loop0".into())
     }
 
+    fn flush(&mut self, device: &str) -> Result<(), String> {
+        self.log.push(format!("flush {device}"));
+        Ok(())
+    }
+
     fn say(&mut self, _: Level, _: &str) {}
 }
 
@@ -210,6 +215,18 @@ fn an_ssd_that_came_back_in_time_leaves_everything_to_the_stock_path() {
 fn an_ssd_that_comes_back_after_the_restore_is_hidden_and_the_detach_ends() {
     let (_, outcome) = run(Fault::SsdBackAfterTheRestore);
     assert_eq!(outcome, Outcome::Done { seqno: 8 });
+}
+
+#[test]
+fn each_change_of_the_vg_is_durable_before_the_next() {
+    let (host, _) = run(Fault::None);
+    let writes = |line: &&String| line.starts_with("lvm vgc") && !line.contains("--activate");
+    for (n, line) in host.log.iter().enumerate() {
+        if writes(&line) {
+            assert_eq!(host.log[n + 1], "flush /dev/vda", "{:#?}", host.log);
+        }
+    }
+    assert!(host.log.iter().any(|l| l.starts_with("flush")));
 }
 
 #[test]

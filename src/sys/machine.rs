@@ -86,6 +86,12 @@ impl Host for Machine {
         super::layer::ram_device(&self.dir, bytes)
     }
 
+    fn flush(&mut self, device: &str) -> Result<(), String> {
+        let failed = |e: std::io::Error| format!("flushing {device}: {e}");
+        let opened = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(device);
+        opened.and_then(|file| file.sync_all()).map_err(failed)
+    }
+
     fn say(&mut self, level: Level, line: &str) {
         kmsg(line);
         if level == Level::Info {

@@ -175,7 +175,10 @@ fn a_kernel_without_a_module_is_named_with_its_option() {
         ("raid0", "raid0", "CONFIG_MD_RAID0"),
     ] {
         let sentence = without(file);
-        assert!(sentence.starts_with(&format!("kernel {KERNEL} has no {module} ({option}), needed because: ")), "{sentence}");
+        assert!(
+            sentence.starts_with(&format!("kernel {KERNEL} has no {module} ({option}), needed because: ")),
+            "{sentence}"
+        );
     }
 }
 
