@@ -101,6 +101,35 @@ MUTANTS = (
         "if members < 64 {",
         "1d-cache-on-degraded-raid1@passthrough",
     ),
+    Mutant("hibernation", "src/decide/rules.rs", "if s.line.noresume {", "if true {", "1f-refused-states@hibernated"),
+    Mutant(
+        "not-resizeable",
+        "src/decide/rules.rs",
+        'if !vg.has("RESIZEABLE") || !vg.has("WRITE") {',
+        "if false {",
+        "1f-refused-states@not-resizeable",
+    ),
+    Mutant(
+        "system-id",
+        "src/decide/rules.rs",
+        "if !vg.system_id.is_empty() && !ours {",
+        "if false {",
+        "1f-refused-states@system-id",
+    ),
+    Mutant(
+        "snapshot",
+        "src/decide/rules.rs",
+        "SegmentKind::Snapshot { origin, .. } if origin == cached => {",
+        "SegmentKind::Snapshot { .. } if cached.is_empty() => {",
+        "1f-refused-states@snapshot",
+    ),
+    Mutant(
+        "cloned-disk",
+        "src/decide/rules.rs",
+        "if !group.duplicates.is_empty() {",
+        "if false {",
+        "1f-refused-states@cloned-disk",
+    ),
 )
 
 
