@@ -67,7 +67,7 @@ def story(bench: scenario.Bench):
     after.expect(kind="linear", files="ok", rw="ok", home="ok", nonce=nonce)
     tell(f"booted read-write from the origin ({after.values['uptime']} s of uptime at init), {after.values['root']}")
     tell(f"every file of root and /home matches its sha256; nonce read back from root: {after.values['nonce']}")
-    tell(f"VG seqno {seqno} -> {disks.seqno(pulled['hdd'])}, PVs missing: {after.blocks['vgs'].split()[1]}")
+    tell(f"VG seqno {seqno} -> {disks.seqno(pulled['hdd'])}, PVs missing: {after.missing}")
     print("\n".join("    " + line for line in after.blocks.get("status", "").splitlines()[:-1]))
 
     step("QEMU command lines")

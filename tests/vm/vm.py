@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import time
+import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -43,6 +44,9 @@ def run_one(text: str, tree: pathlib.Path, verbose: bool) -> tuple:
         return False, str(failure)
     except Broken as broken:
         return False, f"could not be run: {broken}"
+    except Exception as error:  # pylint: disable=broad-exception-caught
+        traceback.print_exc()
+        return False, f"could not be run: {error!r}"
     finally:
         bench.close()
 

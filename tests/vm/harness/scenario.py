@@ -100,10 +100,22 @@ class Result:
         except ValueError as error:
             raise Failure(f"{self.name}: /run/originboot/report.json is no JSON: {error}") from error
 
+    def _vg(self) -> tuple:
+        # LVM's warnings (an outdated PV is there) stand in the same block.
+        found = re.search(r"^\s*(\d+)\s+(\d+)\s*$", self.blocks.get("vgs", ""), re.MULTILINE)
+        if not found:
+            raise Failure(f"{self.name}: LVM in root said nothing of vg0")
+        return int(found.group(1)), int(found.group(2))
+
     @property
     def seqno(self) -> int:
         """The VG's sequence number as LVM in root saw it."""
-        return int(self.blocks["vgs"].split()[0])
+        return self._vg()[0]
+
+    @property
+    def missing(self) -> int:
+        """How many PVs the VG lacks, as LVM in root saw it."""
+        return self._vg()[1]
 
 
 class Bench:

@@ -19,9 +19,11 @@ def run(vm):
     old = refused(vm, layout, "wrong token", image, pulled, f"rd.originboot=detach:{wrong}")
     vm.check(old != wrong, "the token is all zeros")
     if vm.variant == "shell":
-        answer = held(vm, "detach in the shell", image, pulled, commands=[f"originboot detach {old}"])
-        vm.check(answer.blocks[f"originboot detach {old}"].endswith("rc=0"), "`originboot detach` failed in the shell")
-        vm.boot("after the detach", image, pulled).expect(kind="linear", files="ok", home="ok", rw="ok")
+        ask = f"originboot detach {old}"
+        answer = held(vm, "detach in the shell", image, pulled, commands=[ask], go_on=True)
+        vm.check(answer.blocks[ask].endswith("rc=0"), "`originboot detach` failed in the shell")
+        answer.expect(kind="linear", files="ok", home="ok", rw="ok")
+        vm.boot("boot after the detach", image, pulled).expect(kind="linear", files="ok", home="ok", rw="ok")
         return
     changed = vm.boot("VG changed, all disks there", image, attached, steps=NEW_SEQNO).expect(kind="cache", files="ok")
     stale = held(vm, "old token", image, pulled, f"rd.originboot=detach:{old}")
