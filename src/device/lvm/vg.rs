@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use super::id::Id;
 use super::model::{Lv, Pv, Vg, VgError};
-use super::text::{Section, Value};
+use super::text::{Node, Section, Value};
 
 impl Vg {
     /// Reads a whole metadata text, as it stands on disk or in a backup file: the VG's section beside `contents`,
@@ -109,7 +109,11 @@ impl<'a> Path<'a> {
     }
 
     fn string_or(&self, key: &str, default: &str) -> Result<String, VgError> {
-        if self.section.get(key).is_some() { self.string(key) } else { Ok(default.to_owned()) }
+        match self.section.get(key) {
+            Some(Node::Value(Value::Str(text))) => Ok(text.clone()),
+            Some(_) => Err(self.field(key, "not a string")),
+            None => Ok(default.to_owned()),
+        }
     }
 
     fn id(&self) -> Result<Id, VgError> {
