@@ -32,21 +32,30 @@ def names(known, everything=False) -> list:
 
 
 def run_one(text: str, tree: pathlib.Path, verbose: bool) -> tuple:
-    """Run a scenario; (passed, why not)."""
+    """Run a scenario; (passed, why not). A run in which the emulator itself stalled says nothing: once more."""
+    passed, why, stalled = attempt(text, tree, verbose)
+    if not passed and stalled:
+        print(f"# the emulated processor stalled ({why}); once more", flush=True)
+        passed, why, _ = attempt(text, tree, verbose)
+    return passed, why
+
+
+def attempt(text: str, tree: pathlib.Path, verbose: bool) -> tuple:
+    """Run a scenario once; (passed, why not, whether a guest's kernel complained of a stalled processor)."""
     known = scenario.load()
     chosen, system, variant = scenario.parse(text, known)
     say = (lambda when, line: print(f"[{when:7.2f}] {line}", flush=True)) if verbose else None
     bench = scenario.Bench(text, base.base(system), variant, tree, say)
     try:
         chosen.run(bench)
-        return True, ""
+        return True, "", False
     except Failure as failure:
-        return False, str(failure)
+        return False, str(failure), bench.stalled
     except Broken as broken:
-        return False, f"could not be run: {broken}"
+        return False, f"could not be run: {broken}", bench.stalled
     except Exception as error:  # pylint: disable=broad-exception-caught
         traceback.print_exc()
-        return False, f"could not be run: {error!r}"
+        return False, f"could not be run: {error!r}", bench.stalled
     finally:
         bench.close()
 

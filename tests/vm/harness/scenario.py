@@ -128,6 +128,7 @@ class Bench:
         shutil.rmtree(self.logs, ignore_errors=True)
         self.logs.mkdir(parents=True)
         self._count = 0
+        self.stalled = False
         self.commands = []
 
     def close(self):
@@ -208,6 +209,7 @@ class Bench:
 
     def keep_log(self, machine):
         """Write the console to the scenario's log folder."""
+        self.stalled |= bool(re.search("soft lockup|detected stall|rcu.*stalls on CPUs", machine.console))
         self.logs.mkdir(parents=True, exist_ok=True)
         index = len(list(self.logs.glob("*.log"))) + 1
         title = re.sub(r"[^a-z0-9]+", "-", machine.name.lower())
