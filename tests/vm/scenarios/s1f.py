@@ -31,7 +31,7 @@ def run(vm):
     layout = vm.layout("pool-writethrough")
     image = vm.image(layout, OPT_IN)
     attached = vm.disks(layout)
-    vm.boot("making the state", image, attached, steps=f"before() {{ {HDD}{make}true; }}\n").expect(files="ok")
+    vm.boot("making the state", image, attached, steps=f"after() {{ {HDD}{make}true; }}\n").expect(files="ok")
     pulled = {"hdd": attached["hdd"]}
     if code == "DUPLICATE_PV":
         pulled["clone"] = qemu.overlay(attached["hdd"], vm.folder / "clone.qcow2")
