@@ -96,6 +96,16 @@ pub(super) fn vg_write(case: &Case<'_>) -> Option<Veto> {
             "reconnect the SSD and let pvmove finish, or abort it with \"lvm pvmove --abort\"",
         ));
     }
+    // A text on a disk that stays, but cannot be read, may be newer than the one this is decided from. The copy on an SSD
+    // that is given up does not count: half dead, it must not forbid its own detach.
+    let stays = case.visible();
+    if let Some(damage) = case.group.damaged.iter().find(|d| stays.iter().any(|id| d.contains(&id.to_string()))) {
+        return Some(veto(
+            "DAMAGED_METADATA",
+            format!("a copy of {}'s metadata cannot be read: {damage}", vg.name),
+            "look at it with \"lvm pvck --dump headers DEVICE\" and repair it from a rescue system",
+        ));
+    }
     for (set, _) in &case.sets {
         if let Some(veto) = set_veto(vg, &set.lv) {
             return Some(veto);

@@ -380,6 +380,17 @@ fn two_texts_of_one_seqno_are_refused() {
 }
 
 #[test]
+fn a_text_on_the_origin_that_cannot_be_read_forbids_a_change() {
+    let mut world = World::pulled(WRITETHROUGH).opted_in();
+    let Content::Pv(scan) = &mut world.inventory.devices[0].content else { panic!("a PV") };
+    let mut torn = scan.texts[0].clone();
+    torn.text.truncate(900);
+    torn.crc += 1;
+    scan.texts.push(torn);
+    assert_eq!(world.refusal().code, "DAMAGED_METADATA");
+}
+
+#[test]
 fn our_own_system_id_is_not_foreign() {
     let status = r#"status = ["RESIZEABLE", "READ", "WRITE"]"#;
     let text = changed(WRITETHROUGH, status, &format!("{status}\nsystem_id = \"me\""));
