@@ -138,8 +138,34 @@ LVS = VG.split("\n", 2)[2]
 
 DATA = 'step lvm lvcreate -q -y -n data -L 64M vg0 "$hdd"\n'
 
+THREE_DISKS = {"hdd1": 400, "hdd2": 400, "ssd": 256}
+
+
+def on_two(root: str) -> str:
+    """A VG whose root lies on two origin disks: `root` are the words of lvcreate."""
+    return f"""
+modprobe raid1; modprobe dm_raid
+hdd1=$(disk hdd1) hdd2=$(disk hdd2) ssd=$(disk ssd)
+step lvm pvcreate -q "$hdd1" "$hdd2" "$ssd"
+step lvm vgcreate -q vg0 "$hdd1" "$hdd2" "$ssd"
+step lvm lvcreate -q -y {root} -n root -L 256M vg0 "$hdd1" "$hdd2"
+step lvm lvcreate -q -y -n home -L 64M vg0 "$hdd1"
+"""
+
+
+STRIPED = "-i 2 -I 64"
+RAID1 = "--type raid1 -m 1 --nosync"
+
 LAYOUTS = {
     "pool-writethrough": Spec(TWO_DISKS, VG + pool("writethrough") + "fill root home\n" + CLOSE),
+    "striped-writethrough": Spec(THREE_DISKS, on_two(STRIPED) + pool("writethrough") + "fill root home\n" + CLOSE),
+    "raid1-writethrough": Spec(THREE_DISKS, on_two(RAID1) + pool("writethrough") + "fill root home\n" + CLOSE),
+    "raid1-writeback-flushed": Spec(
+        THREE_DISKS, on_two(RAID1) + pool("writeback") + "fill root home\n" + flushed("root") + CLOSE
+    ),
+    "cachevol-writeback-flushed": Spec(
+        TWO_DISKS, VG + cachevol("writeback") + "fill root home\n" + flushed("root") + CLOSE
+    ),
     "cachevol-writethrough": Spec(TWO_DISKS, VG + cachevol("writethrough") + "fill root home\n" + CLOSE),
     "pool-passthrough": Spec(TWO_DISKS, VG + pool("passthrough") + "fill root home\n" + CLOSE),
     "pool-writeback-flushed": Spec(

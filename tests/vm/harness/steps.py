@@ -27,11 +27,11 @@ def token(console: str) -> str:
     return found[-1]
 
 
-def detached(vm, layout, image, without=("ssd",), attached=None, append="", files=("home",), steps=""):
+def detached(vm, layout, image, without=("ssd",), attached=None, append="", files=("home",), steps="", kind="linear"):
     """Boot without the SSD and expect a detach with every file right; then once more, expecting nothing to do.
     Returns the disks and the first boot. `attached` are the disks to use instead of the layout's without `without`."""
     attached = attached or vm.disks(layout, without)
-    fine = {"root": "/dev/mapper/vg0-root", "kind": "linear", "files": "ok", "rw": "ok", **{name: "ok" for name in files}}
+    fine = {"root": "/dev/mapper/vg0-root", "kind": kind, "files": "ok", "rw": "ok", **{name: "ok" for name in files}}
     first = vm.boot("first boot without the SSD", image, attached, append, steps).expect(**fine)
     before = layout.facts["seqno"]
     vm.check(first.seqno > before, f"the VG's seqno did not rise from {before}")

@@ -1,5 +1,6 @@
 """Flushed writeback, detached because the admin says so; a wrong token or one of an older VG does nothing.
-Variant `shell`: asked for in the (initramfs) shell instead of on the kernel command line."""
+Variant `shell`: asked for in the (initramfs) shell instead of on the kernel command line.
+Variants `cachevol` and `raid1-origin`: the other layout, and an origin that is an LVM raid1 (edited restore with legs)."""
 
 from harness.scenario import scenario
 from harness.steps import detached, held, refused, token
@@ -7,14 +8,17 @@ from harness.steps import detached, held, refused, token
 # A VG write while everything is there: makes a token void.
 NEW_SEQNO = "before() { lvmq vgchange --addtag changed vg0; }\n"
 
+OTHERS = {"cachevol": ("cachevol-writeback-flushed", "linear"), "raid1-origin": ("raid1-writeback-flushed", "raid")}
 
-@scenario("14-pool-writeback-detach-asked", variants=("shell",))
+
+@scenario("14-pool-writeback-detach-asked", variants=("shell", *OTHERS))
 def run(vm):
-    layout = vm.layout("pool-writeback-flushed")
+    name, kind = OTHERS.get(vm.variant, ("pool-writeback-flushed", "linear"))
+    layout = vm.layout(name)
     vm.stock_gives_up(layout, ["ssd"])
     image = vm.image(layout)
     attached = vm.disks(layout)
-    pulled = {"hdd": attached["hdd"]}
+    pulled = {serial: file for serial, file in attached.items() if serial != "ssd"}
     wrong = "0" * 8
     old = refused(vm, layout, "wrong token", image, pulled, f"rd.originboot=detach:{wrong}")
     vm.check(old != wrong, "the token is all zeros")
@@ -29,6 +33,6 @@ def run(vm):
     stale = held(vm, "old token", image, pulled, f"rd.originboot=detach:{old}")
     current = token(stale.console)
     vm.check(current != old, "the token does not change with the VG's seqno")
-    _, first = detached(vm, layout, image, attached=pulled, append=f"rd.originboot=detach:{current}")
+    _, first = detached(vm, layout, image, attached=pulled, append=f"rd.originboot=detach:{current}", kind=kind)
     vm.check(first.seqno > changed.seqno, "the VG's seqno did not rise")
 
