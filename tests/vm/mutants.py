@@ -107,7 +107,7 @@ MUTANTS = (
         "src/decide/rules.rs",
         'if !vg.has("RESIZEABLE") || !vg.has("WRITE") {',
         "if false {",
-        "1f-refused-states@not-resizeable",
+        "1f-refused-states",
     ),
     Mutant(
         "system-id",
