@@ -21,17 +21,23 @@ pub(super) fn group(inventory: &Inventory, plan: &Plan) -> Result<VgSeen, String
     }
 }
 
-/// Names of live device-mapper devices that belong to this VG.
-pub(super) fn live_devices(inventory: &Inventory, vg: &Id) -> Vec<String> {
-    let prefix = format!("LVM-{}", vg.compact());
-    inventory
-        .devices
-        .iter()
-        .filter_map(|d| match &d.kind {
-            DeviceKind::Dm { name, uuid, .. } if uuid.starts_with(&prefix) => Some(name.clone()),
-            _ => None,
-        })
-        .collect()
+/// Names of live device-mapper devices of this VG that forbid a change of it. A volume that stands on nothing missing
+/// may be live: udev activates those of a complete VG even where a damaged cache keeps root down (scenario 1a). Any part
+/// of a cache, and anything not understood, may not.
+pub(super) fn live_devices(inventory: &Inventory, vg: &Vg, missing: &[Id]) -> Vec<String> {
+    let prefix = format!("LVM-{}", vg.id.compact());
+    let live = inventory.devices.iter().filter_map(|d| match &d.kind {
+        DeviceKind::Dm { name, uuid, .. } => uuid.strip_prefix(&prefix).map(|lv| (name, lv)),
+        _ => None,
+    });
+    live.filter(|(_, lv)| !is_apart(vg, lv, missing)).map(|(name, _)| name.clone()).collect()
+}
+
+/// `id`: an LV's id, with a suffix where the device is a layer below it.
+fn is_apart(vg: &Vg, id: &str, missing: &[Id]) -> bool {
+    let Some(lv) = vg.visible_lvs().find(|lv| lv.id.compact() == id) else { return false };
+    let on_missing = |pv: &&str| vg.pv_named(pv).is_none_or(|pv| missing.contains(&pv.id));
+    vg.users_of(&lv.name).next().is_none() && !vg.pvs_below(&lv.name).iter().any(on_missing)
 }
 
 /// Names of suspended device-mapper devices that belong to this VG.

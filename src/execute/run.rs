@@ -116,7 +116,7 @@ impl Run<'_> {
         if self.came_back(&inventory) {
             return Err(Stop::CameBack);
         }
-        let live = check::live_devices(&inventory, &self.plan.vg_id);
+        let live = check::live_devices(&inventory, &before.vg, &self.plan.missing);
         if !live.is_empty() {
             // vgcfgrestore and --uncache return 0 over a live cache and ruin it: only this look protects.
             return Err(format!("devices of {} are live: {}", self.plan.vg, live.join(", ")).into());
@@ -157,7 +157,8 @@ impl Run<'_> {
                 }
                 Err(reason) => return Err(reason.into()),
             }
-            if self.came_back(&inventory) && !check::live_devices(&inventory, &self.plan.vg_id).is_empty() {
+            if self.came_back(&inventory) && !check::live_devices(&inventory, &before.vg, &self.plan.missing).is_empty()
+            {
                 return Err("the SSD came back and its cache was loaded: nothing more is done".to_owned().into());
             }
             before = after;

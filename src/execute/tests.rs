@@ -53,6 +53,8 @@ enum Fault {
     None,
     SsdBackBeforeTheFirstWrite,
     LiveDevice,
+    LiveOrigin,
+    LiveHome,
     RestoreDoesNothingAndReturnsZero,
     RestoreMovesRoot,
     TagRefused,
@@ -92,6 +94,16 @@ impl Host for Fake {
         if self.fault == Fault::SsdBackBeforeTheFirstWrite || (self.fault == Fault::SsdBackAfterTheRestore && restored)
         {
             devices.push(pv("vdb", ssd(), TEXT));
+        }
+        for (fault, name, uuid) in [
+            (Fault::LiveOrigin, "vg0-root_corig", "lvlvlv00000000000000000000000005-real"),
+            (Fault::LiveHome, "vg0-home", "lvlvlv00000000000000000000000007"),
+        ] {
+            if self.fault == fault {
+                let uuid = format!("LVM-vgvgvg00000000000000000000000000{uuid}");
+                let kind = DeviceKind::Dm { name: name.into(), uuid, table: Vec::new(), cache: None, suspended: false };
+                devices.push(device("dm-9", kind, Content::Skipped));
+            }
         }
         if self.active || self.fault == Fault::LiveDevice {
             let kind = DeviceKind::Dm {
@@ -234,6 +246,15 @@ fn a_live_device_of_the_vg_stops_everything() {
     let (host, outcome) = run(Fault::LiveDevice);
     assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("vg0-root")));
     assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
+}
+
+#[test]
+fn a_live_part_of_the_cache_stops_everything_and_a_volume_beside_it_does_not() {
+    let (host, outcome) = run(Fault::LiveOrigin);
+    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("vg0-root_corig")));
+    assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
+    let (_, outcome) = run(Fault::LiveHome);
+    assert_eq!(outcome, Outcome::Done { seqno: 8 });
 }
 
 #[test]
