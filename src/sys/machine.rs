@@ -192,10 +192,6 @@ fn run_into(command: &Command, ran: &mut Ran) -> std::io::Result<()> {
         .open(if Path::new("/run").is_dir() { "/run" } else { "/tmp" })?;
     let mut child = std::process::Command::new(program)
         .args(arguments)
-        .env_clear()
-        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
-        .env("LC_ALL", "C")
-        .env("LVM_SUPPRESS_FD_WARNINGS", "1")
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output.try_clone()?)

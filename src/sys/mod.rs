@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "this is where the machine is touched")]
 
 mod dm;
+#[cfg(feature = "early")]
+pub mod environment;
 #[cfg(feature = "cli")]
 pub mod host;
 mod layer;

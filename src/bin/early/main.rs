@@ -5,6 +5,7 @@
 use std::process::{Command, ExitCode, Stdio};
 
 fn main() -> ExitCode {
+    originboot::sys::environment::clean();
     std::panic::set_hook(Box::new(|panic| {
         originboot::sys::machine::kmsg(&format!("gave up: {panic}"));
         // Whatever was under way: udev must not stay stopped.

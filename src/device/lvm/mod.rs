@@ -35,7 +35,12 @@ fn crc(bytes: &[u8]) -> u32 {
         check: 0,
         residue: 0,
     };
-    // Sixteen bytes a step: the text of a large VG has megabytes.
-    static CRC: ::crc::Crc<u32, ::crc::Table<16>> = ::crc::Crc::<u32, ::crc::Table<16>>::new(&LVM);
+    // Sixteen bytes a step, because the text of a large VG has megabytes; one in the early program, where the tables
+    // for sixteen would be a fortieth of its size.
+    #[cfg(feature = "cli")]
+    type Steps = ::crc::Table<16>;
+    #[cfg(not(feature = "cli"))]
+    type Steps = ::crc::Table<1>;
+    static CRC: ::crc::Crc<u32, Steps> = ::crc::Crc::<u32, Steps>::new(&LVM);
     CRC.checksum(bytes)
 }

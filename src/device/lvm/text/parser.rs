@@ -1,7 +1,6 @@
 //! Tokens to the tree.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use super::lexer::{Lexer, Token};
 use super::{Node, Section, Value, VgError};
@@ -59,12 +58,13 @@ impl Parser<'_> {
                 (_, Token::Equals) => Node::Value(self.value(depth + 1)?),
                 (offset, Token::OpenSection) if depth >= MAX_DEPTH => return Err(syntax(offset, "nested too deep")),
                 (_, Token::OpenSection) => Node::Section(self.section(depth + 1)?),
-                (offset, _) => return Err(syntax(offset, format!("'=' or '{{' was expected after {key:?}"))),
+                (offset, _) => return Err(syntax(offset, format!("'=' or '{{' was expected after \"{key}\""))),
             };
             self.entries.push((key, node));
         }
         let entries: Vec<_> = self.entries.drain(first..).collect();
-        no_key_twice(&entries).map_err(|key| syntax(start, format!("the key {key:?} stands twice in one section")))?;
+        no_key_twice(&entries)
+            .map_err(|key| syntax(start, format!("the key \"{key}\" stands twice in one section")))?;
         Ok(Section { entries })
     }
 
@@ -111,8 +111,8 @@ fn no_key_twice(entries: &[(Cow<'static, str>, Node)]) -> Result<(), String> {
     let twice = if entries.len() <= SMALL {
         keys().enumerate().find(|(index, key)| keys().take(*index).any(|earlier| earlier == *key)).map(|(_, key)| key)
     } else {
-        let mut seen = HashSet::with_capacity(entries.len());
-        keys().find(|key| !seen.insert(*key))
+        let sorted = super::sorted(keys());
+        sorted.iter().zip(sorted.iter().skip(1)).find(|(a, b)| a == b).map(|(key, _)| *key)
     };
     twice.map_or(Ok(()), |key| Err(key.to_owned()))
 }
