@@ -32,13 +32,13 @@ pub(super) fn ram_device(dir: &Path, bytes: u64) -> Result<String, String> {
         .create_new(true)
         .mode(0o600)
         .open(place.join("store"))
-        .map_err(|e| failed("making the layer's file", e.into()))?;
-    store.set_len(bytes).map_err(|e| failed("sizing the layer's file", e.into()))?;
+        .map_err(|e| failed("making the layer's file", e))?;
+    store.set_len(bytes).map_err(|e| failed("sizing the layer's file", e))?;
     let control = OpenOptions::new()
         .read(true)
         .write(true)
         .open("/dev/loop-control")
-        .map_err(|e| failed("opening /dev/loop-control (is the loop module in this image?)", e.into()))?;
+        .map_err(|e| failed("opening /dev/loop-control (is the loop module in this image?)", e))?;
     // SAFETY: LOOP_CTL_GET_FREE takes no argument and returns a number.
     let number =
         unsafe { loop_ctl_get_free(control.as_raw_fd()) }.map_err(|e| failed("asking for a loop device", e.into()))?;
@@ -47,7 +47,7 @@ pub(super) fn ram_device(dir: &Path, bytes: u64) -> Result<String, String> {
         .read(true)
         .write(true)
         .open(&path)
-        .map_err(|e| failed(&format!("opening {path}"), e.into()))?;
+        .map_err(|e| failed(&format!("opening {path}"), e))?;
     // SAFETY: LOOP_SET_FD takes a file descriptor by value; both are open here, and the kernel keeps its own reference.
     unsafe { loop_set_fd(device.as_raw_fd(), store.as_raw_fd()) }
         .map_err(|e| failed(&format!("attaching {path}"), e.into()))?;

@@ -26,7 +26,7 @@ pub fn detached_text(vg: &Vg, gone: &[Id], sets: &[&CacheSet]) -> Result<String,
         dropped.extend(vg.closure(&set.pool).into_iter().map(|lv| lv.name.clone()));
     }
     let missing: Vec<&str> = vg.pvs.iter().filter(|pv| gone.contains(&pv.id)).map(|pv| pv.name.as_str()).collect();
-    if vg.lv(PMSPARE).is_some() && vg.pvs_below(PMSPARE).iter().any(|pv| missing.contains(&pv)) {
+    if vg.lv(PMSPARE).is_some() && vg.pvs_below(PMSPARE).iter().any(|pv| missing.contains(pv)) {
         dropped.extend(vg.closure(PMSPARE).into_iter().map(|lv| lv.name.clone()));
     }
     lvs.retain(|name, _| !dropped.iter().any(|d| d == name));
