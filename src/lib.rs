@@ -17,6 +17,9 @@
 pub mod backend;
 pub mod decide;
 pub mod device;
+// Built for its tests only, until a program refers to it: even unreferenced it would change their bytes.
+#[cfg(test)]
+pub mod evidence;
 pub mod execute;
 pub mod report;
 pub mod settings;
