@@ -1,15 +1,17 @@
 //! The call of each second, while root is not there.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 
 use super::state::State;
 use crate::decide::{Clock, Decision, Plan, Refusal, Situation, StepAction, decide, origin_is_complete};
-use crate::device::Inventory;
-use crate::execute::{Host as _, Level, Outcome, Ran, execute};
+use crate::device::lvm::Id;
+use crate::device::{Content, Inventory};
+use crate::execute::{Command, Host as _, Level, Outcome, Ran, execute};
 use crate::report::{Ending, FILE, MissingPv, RanCommand, Report};
-use crate::settings::{BootPlan, CommandLine, Request};
+use crate::settings::{BootPlan, CommandLine, Request, StackItem};
 use crate::sys::machine::{Machine, RUN_DIR, private_dir, text};
 
 /// Where the image's plan lies.
@@ -107,7 +109,7 @@ impl Boot {
     /// The layer's modules are not loaded by anything else.
     fn load_modules(&mut self, plan: &Plan, ran: &mut Vec<Ran>) {
         if plan.steps.iter().any(|s| matches!(s.action, StepAction::Overlay { .. })) {
-            let command = crate::execute::Command::new(["modprobe", "-q", "-a", "loop", "dm_snapshot"], 20);
+            let command = Command::new(["modprobe", "-q", "-a", "loop", "dm_snapshot"], 20);
             ran.push(self.machine.run(&command));
         }
     }
@@ -160,8 +162,8 @@ impl Boot {
         }
     }
 
-    fn missing(&self, ids: &[crate::device::lvm::Id]) -> Vec<MissingPv> {
-        let of = |id: &crate::device::lvm::Id| {
+    fn missing(&self, ids: &[Id]) -> Vec<MissingPv> {
+        let of = |id: &Id| {
             let planned = self.plan.pv(id);
             let get = |f: fn(&crate::settings::PlannedPv) -> &String| planned.map(f).cloned().unwrap_or_default();
             MissingPv {
@@ -196,7 +198,13 @@ pub(super) fn each_second(start: u64, limit: u64) -> ExitCode {
     let whole = origin_is_complete(&boot.situation(first));
     boot.state.origin_complete = if whole { boot.state.origin_complete.or(Some(now)) } else { None };
     let clock = Clock { origin_complete: boot.state.origin_complete, ..first };
-    match decide(&boot.situation(clock)) {
+    let mut decision = decide(&boot.situation(clock));
+    if let Decision::Act(plan) = &decision
+        && boot.start_arrays(&plan.missing)
+    {
+        decision = decide(&boot.situation(clock));
+    }
+    match decision {
         Decision::Nothing { .. } => {}
         Decision::Wait { until, what } => boot.count(now, until, &what),
         Decision::Act(_) if boot.state.stopped => {}
@@ -208,6 +216,45 @@ pub(super) fn each_second(start: u64, limit: u64) -> ExitCode {
 }
 
 impl Boot {
+    /// The stock path goes first (rule 3): arrays below the missing PVs that can run with the members they have. The
+    /// mdadm package starts them after 20 of its own calls, on a slow machine later than we decide (seen in a VM). Once
+    /// in a boot; `true`: the machine was looked at again.
+    fn start_arrays(&mut self, missing: &[Id]) -> bool {
+        if self.state.arrays {
+            return false;
+        }
+        let arrays = self.degraded(missing);
+        if arrays.is_empty() {
+            return false;
+        }
+        self.state.arrays = true;
+        for array in &arrays {
+            self.machine.say(Level::Notice, &format!("starting the incomplete array {array}"));
+            self.machine.run(&Command::new(["mdadm", "--run", array], 20));
+        }
+        self.machine.run(&Command::new(["udevadm", "settle", "--timeout=10"], 15));
+        self.inventory = self.machine.look();
+        true
+    }
+
+    /// The md devices with redundancy that hold members of the arrays below these PVs.
+    fn degraded(&self, missing: &[Id]) -> BTreeSet<String> {
+        let stacks = missing.iter().filter_map(|id| self.plan.pv(id)).flat_map(|pv| &pv.stack);
+        let wanted: Vec<&String> = stacks
+            .filter_map(|item| match item {
+                StackItem::Md { uuid, level, .. } if !matches!(level.as_str(), "raid0" | "linear") => Some(uuid),
+                _ => None,
+            })
+            .collect();
+        let members = self
+            .inventory
+            .devices
+            .iter()
+            .filter(|d| matches!(&d.content, Content::MdMember(sb) if wanted.iter().any(|uuid| **uuid == sb.uuid)));
+        let above = members.flat_map(|member| self.inventory.above(&member.name));
+        above.filter(|d| d.name.starts_with("md")).map(|d| format!("/dev/{}", d.name)).collect()
+    }
+
     fn count(&mut self, now: u64, until: u64, what: &str) {
         let due = self.state.counted.is_none_or(|last| now >= last.saturating_add(COUNT_EVERY));
         // A healthy boot passes here for a second or two; nobody wants to read about it.

@@ -101,6 +101,13 @@ MUTANTS = (
         "if members < 64 {",
         "1d-cache-on-degraded-raid1@passthrough",
     ),
+    Mutant(
+        "array-goes-first",
+        "src/early/boot.rs",
+        "if self.state.arrays {",
+        "if true {",
+        "1d-cache-on-degraded-raid1@impatient",
+    ),
     Mutant("hibernation", "src/decide/rules.rs", "if s.line.noresume {", "if true {", "1f-refused-states@hibernated"),
     Mutant(
         "not-resizeable",
