@@ -2,7 +2,7 @@
 
 use crate::device::lvm::Id;
 use crate::device::superblock::md::MdRole;
-use crate::device::{Content, DeviceKind, Inventory};
+use crate::device::{Content, Device, DeviceKind, Inventory};
 use crate::settings::{BootPlan, StackItem};
 
 /// What is known of a physical volume that is not readable.
@@ -18,8 +18,18 @@ pub(super) enum Absence {
 
 /// Looks for whatever was recorded below this PV.
 pub(super) fn of(inventory: &Inventory, plan: &BootPlan, id: &Id) -> Absence {
-    let Some(planned) = plan.pv(id) else { return Absence::Absent };
+    let Some(planned) = plan.pv(id) else { return unknown(inventory, plan) };
     let mut worst = Absence::Absent;
+    // A disk that answers to its name but not yet to a read, or whose partitions are not there yet.
+    let is_it = |d: &&Device| {
+        d.kind == DeviceKind::Disk && d.hardware.serial == planned.serial && d.hardware.model == planned.model
+    };
+    if planned.stack.is_empty()
+        && !planned.serial.is_empty()
+        && let Some(disk) = inventory.devices.iter().find(is_it)
+    {
+        worst = Absence::Pending(format!("its disk {} is there", disk.name));
+    }
     for item in &planned.stack {
         match look(inventory, item) {
             Absence::Absent => {}
@@ -30,6 +40,29 @@ pub(super) fn of(inventory: &Inventory, plan: &BootPlan, id: &Id) -> Absence {
         }
     }
     worst
+}
+
+/// A physical volume that the image was not told of: whatever could hold one and is not ours may.
+fn unknown(inventory: &Inventory, plan: &BootPlan) -> Absence {
+    let known = |what: &str| {
+        plan.pvs.iter().flat_map(|pv| &pv.stack).any(|item| match item {
+            StackItem::Md { uuid, .. } | StackItem::Luks { uuid } => uuid == what,
+            _ => false,
+        })
+    };
+    let mut absence = Absence::Absent;
+    for device in &inventory.devices {
+        match &device.content {
+            Content::Luks { uuid, .. } if !known(uuid) && inventory.above(&device.name).next().is_none() => {
+                return Absence::Locked(format!("the LUKS container {uuid} on {} is there, locked", device.name));
+            }
+            Content::MdMember(superblock) if !known(&superblock.uuid) => {
+                absence = Absence::Pending(format!("members of the array {} are there", superblock.uuid));
+            }
+            _ => {}
+        }
+    }
+    absence
 }
 
 fn look(inventory: &Inventory, item: &StackItem) -> Absence {

@@ -4,6 +4,9 @@ use crate::backend::{self, Assessment, CacheSet};
 use crate::device::lvm::{Id, Lv, Vg, VgSeen};
 use crate::device::{Found, Inventory};
 
+/// LVM's spare for a pool's metadata; it holds nothing (lvm2 `metadata/pool_manip.c`).
+pub(super) const PMSPARE: &str = "lvol0_pmspare";
+
 /// A VG, the physical volumes it has to do without, and what follows for each LV.
 #[derive(Debug)]
 pub(super) struct Case<'a> {
@@ -16,6 +19,8 @@ pub(super) struct Case<'a> {
     pub sets: Vec<(CacheSet, Assessment)>,
     /// Visible LVs in VG order.
     pub lvs: Vec<LvCase<'a>>,
+    /// Hidden LVs on a PV that is gone which no visible LV stands on, and no cache.
+    pub stray: Vec<&'a str>,
 }
 
 /// One visible LV.
@@ -63,7 +68,8 @@ impl<'a> Case<'a> {
             })
             .collect();
         let lvs = vg.visible_lvs().map(|lv| LvCase { lv, state: state(vg, lv, &sets, &gone_names) }).collect();
-        Self { group, gone, broken, sets, lvs }
+        let stray = stray(vg, &sets, &gone_names);
+        Self { group, gone, broken, sets, lvs, stray }
     }
 
     /// Physical volumes that lvm may see.
@@ -76,9 +82,10 @@ impl<'a> Case<'a> {
         self.lvs.iter().find(|c| c.lv.name == name).map(|c| &c.state)
     }
 
-    /// Visible LVs whose own data is gone.
+    /// LVs whose own data is gone.
     pub fn lost(&self) -> impl Iterator<Item = &str> {
-        self.lvs.iter().filter(|c| c.state == LvState::DataGone).map(|c| c.lv.name.as_str())
+        let visible = self.lvs.iter().filter(|c| c.state == LvState::DataGone).map(|c| c.lv.name.as_str());
+        visible.chain(self.stray.iter().copied())
     }
 }
 
@@ -101,6 +108,17 @@ fn state(vg: &Vg, lv: &Lv, sets: &[(CacheSet, Assessment)], gone: &[&str]) -> Lv
         (false, true) => LvState::Whole,
         (false, false) => LvState::CacheGone(touched),
     }
+}
+
+fn stray<'a>(vg: &'a Vg, sets: &[(CacheSet, Assessment)], gone: &[&str]) -> Vec<&'a str> {
+    let below = |name: &str, lv: &Lv| vg.closure(name).iter().any(|l| l.id == lv.id);
+    vg.lvs
+        .iter()
+        .filter(|lv| !lv.has("VISIBLE") && vg.pvs_of(lv).iter().any(|pv| gone.contains(pv)))
+        .filter(|lv| !below(PMSPARE, lv) && !sets.iter().any(|(set, _)| below(&set.pool, lv)))
+        .filter(|lv| !vg.visible_lvs().any(|top| below(&top.name, lv)))
+        .map(|lv| lv.name.as_str())
+        .collect()
 }
 
 /// Caches whose devices are all there, but whose metadata block 0 says that the kernel cannot load them.

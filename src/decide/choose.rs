@@ -4,9 +4,9 @@ use super::absent::{self, Absence};
 use super::case::{Case, LvState};
 use super::compose;
 use super::rules::{self, Veto};
-use super::{Clock, Decision, Situation, Verdict, timing};
+use super::{Clock, Decision, Situation, Verdict, fence, timing};
 use crate::device::Inventory;
-use crate::device::lvm::{Lv, VgSeen, names, volume_groups};
+use crate::device::lvm::{Id, Lv, VgSeen, names};
 use crate::settings::{Action, Request};
 
 /// What to do now, all facts given. The same facts give the same answer.
@@ -18,7 +18,7 @@ pub fn decide(s: &Situation<'_>) -> Decision {
     if s.inventory.crash_kernel {
         return nothing("this is a crash kernel (/proc/vmcore)");
     }
-    let groups = volume_groups(s.inventory.pvs().map(|(_, scan)| scan));
+    let (groups, fenced) = fence::groups(s.inventory);
     let Some((group, root)) = find_root(s, &groups) else {
         return no_root(s);
     };
@@ -31,13 +31,27 @@ pub fn decide(s: &Situation<'_>) -> Decision {
     let seen = complete.then(|| s.clock.origin_complete.unwrap_or(s.clock.now));
     let clock = Clock { origin_complete: seen, ..s.clock };
     let look = Look { s, case: &case, root, clock, complete };
-    look.decide()
+    match look.decide() {
+        Decision::Act(mut plan) => {
+            plan.reasons.extend(fenced.iter().map(|id| compose::stale_return(&group.vg.name, id)));
+            Decision::Act(plan)
+        }
+        other => other,
+    }
+}
+
+/// Physical volumes of this VG that are there, but hold a cache that cannot be loaded.
+#[must_use]
+pub fn unusable(inventory: &Inventory, vg: &Id) -> Vec<Id> {
+    let (groups, _) = fence::groups(inventory);
+    let cases = groups.iter().filter(|g| g.vg.id == *vg).map(|g| Case::new(inventory, g));
+    cases.flat_map(|case| case.broken).map(|(id, _)| id).collect()
 }
 
 /// Root's origin is complete in this inventory: for the caller that keeps [`Clock::origin_complete`].
 #[must_use]
 pub fn origin_is_complete(s: &Situation<'_>) -> bool {
-    let groups = volume_groups(s.inventory.pvs().map(|(_, scan)| scan));
+    let (groups, _) = fence::groups(s.inventory);
     find_root(s, &groups).is_some_and(|(group, root)| origin_whole(s.inventory, &Case::new(s.inventory, group), root))
 }
 
@@ -45,19 +59,26 @@ fn nothing(why: &str) -> Decision {
     Decision::Nothing { why: why.to_owned() }
 }
 
-/// Root's LV: by the ids that the host recorded, else by the kernel's `root=`.
+/// Root's LV: by the ids that the host recorded, unless the kernel's `root=` names another LV; without a record by
+/// `root=` alone, where just one LV is called so.
 fn find_root<'g>(s: &Situation<'_>, groups: &'g [VgSeen]) -> Option<(&'g VgSeen, &'g Lv)> {
-    if let Some(root) = &s.plan.root {
+    let called = |(group, lv): &(&'g VgSeen, &'g Lv)| {
+        let path = |p: &str| s.line.root.strip_prefix(p);
+        path("/dev/mapper/") == Some(&names::dm_name(&group.vg.name, &lv.name, None))
+            || path("/dev/").and_then(|rest| rest.split_once('/')) == Some((&group.vg.name, &lv.name))
+    };
+    let planned = s.plan.root.as_ref().and_then(|root| {
         let group = groups.iter().find(|g| g.vg.id == root.vg_id)?;
-        return group.vg.lvs.iter().find(|lv| lv.id == root.lv_id).map(|lv| (group, lv));
+        group.vg.lvs.iter().find(|lv| lv.id == root.lv_id).map(|lv| (group, lv))
+    });
+    if planned.as_ref().is_some_and(called) {
+        return planned;
     }
-    groups.iter().find_map(|group| {
-        let lv = group.vg.visible_lvs().find(|lv| {
-            let mapper = format!("/dev/mapper/{}", names::dm_name(&group.vg.name, &lv.name, None));
-            s.line.root == mapper || s.line.root == format!("/dev/{}/{}", group.vg.name, lv.name)
-        })?;
-        Some((group, lv))
-    })
+    let mut named = groups.iter().flat_map(|g| g.vg.visible_lvs().map(move |lv| (g, lv))).filter(called);
+    match (named.next(), named.next()) {
+        (Some(only), None) => Some(only),
+        _ => planned,
+    }
 }
 
 fn no_root(s: &Situation<'_>) -> Decision {
@@ -111,7 +132,8 @@ impl Look<'_> {
             Absence::Locked(why) => Some(why.clone()),
             _ => None,
         });
-        let pending = absences.iter().any(|a| matches!(a, Absence::Pending(_)));
+        // What is there but cannot be loaded gets until the deadline: the stock path runs its repairs first.
+        let pending = !self.case.broken.is_empty() || absences.iter().any(|a| matches!(a, Absence::Pending(_)));
         if !self.complete {
             return self.origin_incomplete();
         }
@@ -152,6 +174,9 @@ impl Look<'_> {
             // Loading a cache table destroys the evidence, so no "activate to see" (rule 1).
             return Decision::Refuse(Box::new(compose::not_activated(self.s, self.case, self.root)));
         }
+        if self.hold_is_asked() {
+            return self.held();
+        }
         Decision::Act(Box::new(compose::activate_by_name(self.s, self.case, self.root)))
     }
 
@@ -180,6 +205,10 @@ impl Look<'_> {
         matches!(self.s.line.request, Request::Hold | Request::Unknown { .. })
     }
 
+    fn held(&self) -> Decision {
+        self.refuse_at_deadline(compose::held(&self.case.group.vg.name, &self.root.name))
+    }
+
     fn token_fits(&self) -> bool {
         let Request::Detach { token } = &self.s.line.request else { return false };
         *token == compose::token_of(self.case)
@@ -187,6 +216,9 @@ impl Look<'_> {
 
     /// Root does not stand on what is missing: it needs no VG write, whatever becomes of the others.
     fn plain_root(&self, pending: bool, locked: Option<String>) -> Decision {
+        if self.hold_is_asked() {
+            return self.held();
+        }
         let soon = timing::when_safe(self.clock, self.s.line);
         let deadline = self.deadline();
         if self.clock.now < soon.min(deadline) {
@@ -195,7 +227,7 @@ impl Look<'_> {
         if let Some(veto) = rules::hibernation(self.s) {
             return self.refuse_at_deadline(veto);
         }
-        let allowed = !self.hold_is_asked() && !self.case.sets.is_empty();
+        let allowed = !self.case.sets.is_empty();
         let verdict = self
             .detachable(locked.as_deref())
             .ok()

@@ -1,20 +1,17 @@
 //! Plans and refusals, with their words.
 
-use super::case::{Case, LvState};
+use super::case::{Case, LvState, PMSPARE};
 use super::rules::Veto;
-use super::{Decision, Plan, Refusal, Situation, Step, StepAction, Verdict, token};
-use crate::backend::{self, CacheSet, Evidence};
-use crate::device::lvm::{Id, Lv};
+use super::{Decision, Plan, Refusal, Situation, Step, StepAction, Verdict, fence, token};
+use crate::backend::{self, CacheSet, Evidence, Layout};
+use crate::device::lvm::{Id, Lv, SegmentKind};
 use crate::settings::{BootPlan, Request};
 
 /// Code of the veto that an LV beside root would be lost.
 pub(super) const LOST: &str = "LV_LOST";
 
-/// LVM's spare for a pool's metadata; it holds nothing (lvm2 `metadata/pool_manip.c`).
-const PMSPARE: &str = "lvol0_pmspare";
-
 /// What a VG tag that fences a cache PV begins with.
-pub const FENCE_TAG: &str = "originboot.fence.";
+pub(super) const FENCE_TAG: &str = "originboot.fence.";
 
 /// What a person calls this physical volume.
 fn describe(plan: &BootPlan, case: &Case<'_>, id: &Id) -> String {
@@ -122,7 +119,7 @@ pub(super) fn detach(s: &Situation<'_>, case: &Case<'_>, root: &Lv, verdict: Ver
         steps.push(step(StepAction::RemoveMissing, why));
     }
     for id in &case.gone {
-        let tag = format!("{FENCE_TAG}{}", id.compact());
+        let tag = fence::tag(id);
         steps.push(step(StepAction::Fence { tag }, "names the detached SSD for good, for whoever finds it again"));
     }
     steps.push(step(StepAction::Activate { lv: root.name.clone() }, "root"));
@@ -148,19 +145,23 @@ fn spare_is_gone(case: &Case<'_>) -> bool {
     let detached: Vec<&str> = case.sets.iter().map(|(s, _)| s.pool.as_str()).collect();
     let other_pool = vg.lvs.iter().any(|lv| {
         !detached.contains(&lv.name.as_str())
-            && lv.segments.iter().any(|s| {
-                use crate::device::lvm::SegmentKind::{CachePool, ThinPool};
-                matches!(s.kind, CachePool { .. } | ThinPool { .. })
-            })
+            && lv
+                .segments
+                .iter()
+                .any(|s| matches!(s.kind, SegmentKind::CachePool { .. } | SegmentKind::ThinPool { .. }))
     });
-    other_pool && vg.lv(PMSPARE).is_some() && vg.pvs_below(PMSPARE).iter().any(|pv| gone.contains(pv))
+    let last_pool = !other_pool && case.sets.iter().any(|(s, _)| s.layout == Layout::Pool);
+    !last_pool && vg.lv(PMSPARE).is_some() && vg.pvs_below(PMSPARE).iter().any(|pv| gone.contains(pv))
 }
 
 /// Root, and every LV that needs nothing of what is missing, by name: no VG write.
 pub(super) fn activate_by_name(s: &Situation<'_>, case: &Case<'_>, root: &Lv) -> Plan {
     let mut steps = vec![step(StepAction::Activate { lv: root.name.clone() }, "root needs nothing of what is missing")];
     for other in &case.lvs {
-        let wanted = other.state == LvState::Whole && other.lv.name != root.name && !other.lv.has("ACTIVATION_SKIP");
+        let wanted = other.state == LvState::Whole
+            && other.lv.name != root.name
+            && !other.lv.has("ACTIVATION_SKIP")
+            && !other.lv.has("NOAUTOACTIVATE");
         // Thin pools and cache pools come up below the LVs that use them.
         let has_user = case.group.vg.users_of(&other.lv.name).next().is_some();
         if wanted && !has_user {
@@ -184,8 +185,10 @@ pub(super) fn activate_by_name(s: &Situation<'_>, case: &Case<'_>, root: &Lv) ->
 pub(super) fn overlay(s: &Situation<'_>, case: &Case<'_>, root: &Lv, sets: &[usize]) -> Option<Plan> {
     let [only] = sets else { return None };
     let (set, assessment) = case.sets.get(*only)?;
-    // The layer stands in for the cached LV's device, so root must be that LV itself.
-    if set.lv_id != root.id {
+    // The layer stands in for the cached LV's device, so root must be that LV itself. A raid origin is held: starting
+    // its legs may write to them.
+    let plain = |lv: &&Lv| lv.segments.iter().all(|s| matches!(s.kind, SegmentKind::Striped { .. }));
+    if set.lv_id != root.id || !case.group.vg.closure(&set.origin).iter().all(plain) {
         return None;
     }
     let action = StepAction::Overlay { lv: set.lv.clone(), origin: set.origin.clone() };
@@ -249,6 +252,23 @@ pub(super) fn nothing_of_root(s: &Situation<'_>, vg: &str) -> Refusal {
         ],
         token: None,
     }
+}
+
+/// The kernel command line asks for a hold, where nothing else is to be said.
+pub(super) fn held(vg: &str, root: &str) -> Veto {
+    Veto {
+        code: "HELD",
+        reason: "rd.originboot asks to hold: nothing is done in this boot".to_owned(),
+        remedy: format!("bring root up by hand (\"lvm lvchange -ay {vg}/{root}\"), then type \"exit\""),
+    }
+}
+
+/// A detached SSD is back with a text that another machine has changed.
+pub(super) fn stale_return(vg: &str, id: &Id) -> String {
+    format!(
+        "the SSD that was detached from {vg} (PV {id}) is back: it is hidden here; disconnect or wipe it (wipefs -a), \
+         or lvm may take its view of {vg} for the newest"
+    )
 }
 
 /// A device of root's own data is missing or not whole.

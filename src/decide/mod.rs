@@ -4,6 +4,7 @@ mod absent;
 mod case;
 mod choose;
 mod compose;
+mod fence;
 mod rules;
 mod timing;
 mod token;
@@ -12,7 +13,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-pub use choose::{decide, origin_is_complete};
+pub use choose::{decide, origin_is_complete, unusable};
 pub use token::token;
 pub use verdict::Verdict;
 

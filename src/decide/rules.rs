@@ -89,6 +89,14 @@ pub(super) fn vg_write(case: &Case<'_>) -> Option<Veto> {
             "allow it with \"lvm vgchange --resizeable y VG\" once the SSD is back",
         ));
     }
+    // LVM would not take it back by itself; for us it is neither gone nor to be had.
+    if let Some(pv) = vg.pvs.iter().find(|pv| pv.is_marked_missing() && case.group.present.contains(&pv.id)) {
+        return Some(veto(
+            "MARKED_MISSING",
+            format!("PV {} is there, but {} was changed without it and marks it missing", pv.id, vg.name),
+            "only if the origin was not written to since: \"lvm vgextend --restoremissing VG DEVICE\", then \"originboot retry\"",
+        ));
+    }
     if let Some(lv) = vg.lvs.iter().find(|lv| lv.has("LOCKED") || lv.has("PVMOVE")) {
         return Some(veto(
             "PVMOVE",

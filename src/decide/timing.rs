@@ -14,14 +14,18 @@ const BEFORE_LIMIT: u64 = 5;
 
 /// When acting needs no doubt to be swallowed.
 pub(super) fn when_safe(clock: Clock, line: &CommandLine) -> u64 {
-    line.wait.unwrap_or(EARLIEST).max(after_origin(clock))
+    line.wait.unwrap_or(EARLIEST).min(last_call(clock)).max(after_origin(clock))
 }
 
 /// When everything else is decided: late enough for a slow SSD, early enough to act before the stock image gives up.
 pub(super) fn deadline(clock: Clock, line: &CommandLine) -> u64 {
-    let last_call = clock.limit.saturating_sub(1);
     let wait = line.wait.unwrap_or_else(|| clock.limit.saturating_sub(BEFORE_LIMIT));
-    wait.max(after_origin(clock)).min(last_call)
+    wait.min(last_call(clock)).max(after_origin(clock))
+}
+
+/// A later wish would never be met. The seconds after a late origin are not cut short by it: whoever calls waits.
+fn last_call(clock: Clock) -> u64 {
+    clock.limit.saturating_sub(1)
 }
 
 /// Without an origin there is nothing that the SSD could be late for.

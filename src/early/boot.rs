@@ -1,24 +1,28 @@
 //! The call of each second, while root is not there.
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 
 use super::state::State;
 use crate::decide::{Clock, Decision, Plan, Refusal, Situation, StepAction, decide, origin_is_complete};
-use crate::device::lvm::Id;
-use crate::device::{Content, Inventory};
-use crate::execute::{Command, Host as _, Level, Outcome, Ran, execute};
+use crate::device::Inventory;
+use crate::execute::{Host as _, Level, Outcome, Ran, execute};
 use crate::report::{Ending, FILE, MissingPv, RanCommand, Report};
-use crate::settings::{BootPlan, CommandLine, Request, StackItem};
-use crate::sys::machine::{Machine, RUN_DIR, private_dir, text};
+use crate::settings::{BootPlan, CommandLine, Request};
+use crate::sys::machine::{Machine, RUN_DIR, forget, is_kept, private_dir, text};
 
 /// Where the image's plan lies.
 const PLAN: &str = "/etc/originboot/boot.plan";
 
+/// Stands below [`RUN_DIR`] while a plan is carried out.
+const ACTING: &str = "acting";
+
 /// A countdown line this often, in seconds: aloud, without burying the kernel's own words.
 const COUNT_EVERY: u64 = 5;
+
+/// Longest stay in one call before anything is done, in seconds.
+const LAST_SECONDS: u64 = 5;
 
 /// What every call begins with.
 pub(super) struct Boot {
@@ -27,13 +31,15 @@ pub(super) struct Boot {
     pub line: CommandLine,
     pub state: State,
     pub inventory: Inventory,
+    /// Whole seconds since the initramfs began, at the last look.
+    now: u64,
 }
 
 impl Boot {
     /// Looks at everything once. `console`: speak to the console, not to the caller's terminal.
     pub fn begin(console: bool) -> Result<Self, String> {
         private_dir(std::path::Path::new(RUN_DIR))?;
-        let state = State::load();
+        let mut state = State::load();
         let mut machine = Machine::early(state.not_answering.clone(), console);
         let line = CommandLine::parse(&text("/proc/cmdline", 64 << 10));
         let plan = match text(PLAN, 8 << 20) {
@@ -43,8 +49,15 @@ impl Boot {
                 BootPlan::default()
             }),
         };
+        if is_kept(ACTING) {
+            // An earlier call ended in the middle of a plan: udev must go on, and only a person starts another.
+            machine.say(Level::Error, "an earlier call ended before its time");
+            machine.run(&crate::execute::Command::new(["udevadm", "control", "--start-exec-queue"], 20));
+            forget(ACTING);
+            state.stopped = true;
+        }
         let inventory = machine.look();
-        Ok(Self { machine, plan, line, state, inventory })
+        Ok(Self { machine, plan, line, state, inventory, now: 0 })
     }
 
     pub fn situation(&self, clock: Clock) -> Situation<'_> {
@@ -70,7 +83,9 @@ impl Boot {
         }
         let (mut ran, mut saved) = (Vec::new(), Vec::new());
         self.load_modules(plan, &mut ran);
+        let _ = self.machine.save(ACTING, &[]);
         let outcome = execute(&mut self.machine, plan, &mut ran, &mut saved);
+        forget(ACTING);
         let (ending, seqno, told) = match outcome {
             Outcome::CameBack => {
                 self.machine.say(Level::Notice, "the SSD is back: going on with it, nothing was changed");
@@ -109,7 +124,7 @@ impl Boot {
     /// The layer's modules are not loaded by anything else.
     fn load_modules(&mut self, plan: &Plan, ran: &mut Vec<Ran>) {
         if plan.steps.iter().any(|s| matches!(s.action, StepAction::Overlay { .. })) {
-            let command = Command::new(["modprobe", "-q", "-a", "loop", "dm_snapshot"], 20);
+            let command = crate::execute::Command::new(["modprobe", "-q", "-a", "loop", "dm_snapshot"], 20);
             ran.push(self.machine.run(&command));
         }
     }
@@ -162,8 +177,8 @@ impl Boot {
         }
     }
 
-    fn missing(&self, ids: &[Id]) -> Vec<MissingPv> {
-        let of = |id: &Id| {
+    fn missing(&self, ids: &[crate::device::lvm::Id]) -> Vec<MissingPv> {
+        let of = |id: &crate::device::lvm::Id| {
             let planned = self.plan.pv(id);
             let get = |f: fn(&crate::settings::PlannedPv) -> &String| planned.map(f).cloned().unwrap_or_default();
             MissingPv {
@@ -193,20 +208,28 @@ pub(super) fn each_second(start: u64, limit: u64) -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    let now = uptime().saturating_sub(start);
-    let first = Clock { now, origin_complete: boot.state.origin_complete, limit };
-    let whole = origin_is_complete(&boot.situation(first));
-    boot.state.origin_complete = if whole { boot.state.origin_complete.or(Some(now)) } else { None };
-    let clock = Clock { origin_complete: boot.state.origin_complete, ..first };
-    let mut decision = decide(&boot.situation(clock));
-    if let Decision::Act(plan) = &decision
-        && boot.start_arrays(&plan.missing)
+    let mut decision = boot.decide_at(start, limit);
+    // Nobody asks again after the stock image's limit: the last seconds that a late origin gives the SSD pass here.
+    let begin = uptime();
+    while let Decision::Wait { until, .. } = &decision
+        && *until >= limit
+        && boot.now.saturating_add(2) >= limit
+        && uptime() < begin.saturating_add(LAST_SECONDS)
     {
-        decision = decide(&boot.situation(clock));
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        boot.inventory = boot.machine.look();
+        decision = boot.decide_at(start, limit);
+    }
+    // A device that was slow once is asked again before anything is done or given up without it.
+    let once =
+        matches!(decision, Decision::Act(_)) || (matches!(decision, Decision::Refuse(_)) && boot.state.said.is_none());
+    if once && boot.machine.ask_all_again() {
+        boot.inventory = boot.machine.look();
+        decision = boot.decide_at(start, limit);
     }
     match decision {
         Decision::Nothing { .. } => {}
-        Decision::Wait { until, what } => boot.count(now, until, &what),
+        Decision::Wait { until, what } => boot.count(boot.now, until, &what),
         Decision::Act(_) if boot.state.stopped => {}
         Decision::Act(plan) => drop(boot.act(&plan)),
         Decision::Refuse(refusal) => boot.hold(&refusal),
@@ -216,43 +239,13 @@ pub(super) fn each_second(start: u64, limit: u64) -> ExitCode {
 }
 
 impl Boot {
-    /// The stock path goes first (rule 3): arrays below the missing PVs that can run with the members they have. The
-    /// mdadm package starts them after 20 of its own calls, on a slow machine later than we decide (seen in a VM). Once
-    /// in a boot; `true`: the machine was looked at again.
-    fn start_arrays(&mut self, missing: &[Id]) -> bool {
-        if self.state.arrays {
-            return false;
-        }
-        let arrays = self.degraded(missing);
-        if arrays.is_empty() {
-            return false;
-        }
-        self.state.arrays = true;
-        for array in &arrays {
-            self.machine.say(Level::Notice, &format!("starting the incomplete array {array}"));
-            self.machine.run(&Command::new(["mdadm", "--run", array], 20));
-        }
-        self.machine.run(&Command::new(["udevadm", "settle", "--timeout=10"], 15));
-        self.inventory = self.machine.look();
-        true
-    }
-
-    /// The md devices with redundancy that hold members of the arrays below these PVs.
-    fn degraded(&self, missing: &[Id]) -> BTreeSet<String> {
-        let stacks = missing.iter().filter_map(|id| self.plan.pv(id)).flat_map(|pv| &pv.stack);
-        let wanted: Vec<&String> = stacks
-            .filter_map(|item| match item {
-                StackItem::Md { uuid, level, .. } if !matches!(level.as_str(), "raid0" | "linear") => Some(uuid),
-                _ => None,
-            })
-            .collect();
-        let members = self
-            .inventory
-            .devices
-            .iter()
-            .filter(|d| matches!(&d.content, Content::MdMember(sb) if wanted.iter().any(|uuid| **uuid == sb.uuid)));
-        let above = members.flat_map(|member| self.inventory.above(&member.name));
-        above.filter(|d| d.name.starts_with("md")).map(|d| format!("/dev/{}", d.name)).collect()
+    fn decide_at(&mut self, start: u64, limit: u64) -> Decision {
+        let now = uptime().saturating_sub(start);
+        self.now = now;
+        let first = Clock { now, origin_complete: self.state.origin_complete, limit };
+        let whole = origin_is_complete(&self.situation(first));
+        self.state.origin_complete = if whole { self.state.origin_complete.or(Some(now)) } else { None };
+        decide(&self.situation(Clock { origin_complete: self.state.origin_complete, ..first }))
     }
 
     fn count(&mut self, now: u64, until: u64, what: &str) {

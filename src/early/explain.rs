@@ -6,7 +6,7 @@ use super::boot::Boot;
 use crate::decide::{Decision, Refusal, decide};
 use crate::report::Ending;
 use crate::settings::Request;
-use crate::sys::machine::RUN_DIR;
+use crate::sys::machine::{RUN_DIR, show, tell};
 
 /// A refusal as lines for a person.
 pub(super) fn lines(refusal: &Refusal) -> Vec<String> {
@@ -31,18 +31,18 @@ pub(super) fn explain() -> ExitCode {
         Err(code) => return code,
     };
     match decide(&boot.situation(boot.due())) {
-        Decision::Nothing { why } => println!("originboot: {why}"),
-        Decision::Wait { what, .. } => println!("originboot: {what}"),
+        Decision::Nothing { why } => tell(&why),
+        Decision::Wait { what, .. } => tell(&what),
         Decision::Refuse(refusal) => {
-            println!("originboot: root cannot be brought up as it is ({}):", refusal.code);
-            lines(&refusal).iter().for_each(|line| println!("  {line}"));
+            tell(&format!("root cannot be brought up as it is ({}):", refusal.code));
+            lines(&refusal).iter().for_each(|line| show(&format!("  {line}")));
             return ExitCode::FAILURE;
         }
         Decision::Act(plan) => {
-            println!("originboot: root can be brought up; \"originboot retry\" does this:");
-            plan.reasons.iter().for_each(|r| println!("  {r}"));
+            tell("root can be brought up; \"originboot retry\" does this:");
+            plan.reasons.iter().for_each(|r| show(&format!("  {r}")));
             for (n, step) in plan.steps.iter().enumerate() {
-                println!("  {}. {}: {}", n + 1, step.action, step.why);
+                show(&format!("  {}. {}: {}", n + 1, step.action, step.why));
             }
         }
     }
@@ -57,26 +57,26 @@ pub(super) fn status() -> ExitCode {
     };
     let code = match decide(&boot.situation(boot.due())) {
         Decision::Nothing { why } => {
-            println!("originboot: {why}");
+            tell(&why);
             ExitCode::SUCCESS
         }
         Decision::Wait { what, .. } => {
-            println!("originboot: {what}");
+            tell(&what);
             ExitCode::SUCCESS
         }
         Decision::Act(plan) => {
-            println!("originboot: {}; \"originboot retry\" brings root up", plan.reasons.join("; "));
+            tell(&format!("{}; \"originboot retry\" brings root up", plan.reasons.join("; ")));
             ExitCode::SUCCESS
         }
         Decision::Refuse(refusal) => {
-            println!("originboot: held ({}): {}", refusal.code, refusal.reasons.join("; "));
+            tell(&format!("held ({}): {}", refusal.code, refusal.reasons.join("; ")));
             if let Some(token) = &refusal.token {
-                println!("token of this case: {token}");
+                show(&format!("token of this case: {token}"));
             }
             ExitCode::FAILURE
         }
     };
-    println!("record of this boot: {RUN_DIR}/{}", crate::report::FILE);
+    show(&format!("record of this boot: {RUN_DIR}/{}", crate::report::FILE));
     code
 }
 
@@ -103,11 +103,11 @@ fn act_now(mut boot: Boot) -> ExitCode {
     boot.state.stopped = false;
     let code = match decide(&boot.situation(boot.due())) {
         Decision::Nothing { why } => {
-            println!("originboot: {why}; type \"exit\" to go on booting");
+            tell(&format!("{why}; type \"exit\" to go on booting"));
             ExitCode::SUCCESS
         }
         Decision::Wait { what, .. } => {
-            println!("originboot: {what}");
+            tell(&what);
             ExitCode::SUCCESS
         }
         Decision::Refuse(refusal) => {
@@ -119,7 +119,7 @@ fn act_now(mut boot: Boot) -> ExitCode {
         Decision::Act(plan) => match boot.act(&plan) {
             Ending::Stopped => ExitCode::FAILURE,
             _ => {
-                println!("originboot: type \"exit\" to go on booting");
+                tell("type \"exit\" to go on booting");
                 ExitCode::SUCCESS
             }
         },

@@ -18,8 +18,6 @@ pub(super) struct State {
     pub said: Option<u32>,
     /// An execution stopped at a failed check: only a person starts another.
     pub stopped: bool,
-    /// Incomplete arrays were started.
-    pub arrays: bool,
     /// Devices that did not answer.
     pub not_answering: Vec<String>,
 }
@@ -42,7 +40,6 @@ impl State {
                 Some(("said", value)) => state.said = value.parse().ok(),
                 Some(("silent", value)) => state.not_answering.push(value.to_owned()),
                 _ if line == "stopped" => state.stopped = true,
-                _ if line == "arrays" => state.arrays = true,
                 _ => {}
             }
         }
@@ -55,7 +52,6 @@ impl State {
         lines.extend(self.counted.map(|n| format!("counted {n}")));
         lines.extend(self.said.map(|n| format!("said {n}")));
         lines.extend(self.stopped.then(|| "stopped".to_owned()));
-        lines.extend(self.arrays.then(|| "arrays".to_owned()));
         lines.extend(self.not_answering.iter().map(|name| format!("silent {name}")));
         lines.push(String::new());
         lines.join("\n")
@@ -73,7 +69,6 @@ mod tests {
             counted: Some(4),
             said: Some(5),
             stopped: true,
-            arrays: true,
             not_answering: vec!["sdb".into(), "sdc".into()],
         };
         assert_eq!(State::parse(&state.print()), state);

@@ -17,6 +17,9 @@ pub(super) fn group(inventory: &Inventory, plan: &Plan) -> Result<VgSeen, String
         .ok_or_else(|| format!("{} is not readable on any disk", plan.vg))?;
     match &group.conflict {
         Some(conflict) => Err(format!("two disks carry different texts of {}: {conflict}", plan.vg)),
+        None if !group.duplicates.is_empty() => {
+            Err(format!("several devices carry one physical volume of {}", plan.vg))
+        }
         None => Ok(group),
     }
 }
@@ -53,15 +56,11 @@ pub(super) fn suspended(inventory: &Inventory, vg: &Id) -> Vec<String> {
         .collect()
 }
 
-/// A VG write did what it was for, and nothing else: seqno rose, and every LV that a person made has its id and its data
-/// where they were.
+/// A VG write did no harm: every LV that a person made has its id and its data where they were.
 ///
 /// # Errors
-/// What is not as it should be.
-pub(super) fn vg_write(before: &Vg, after: &Vg, action: &StepAction, missing: &[Id]) -> Result<(), String> {
-    if after.seqno <= before.seqno {
-        return Err(format!("the VG did not change: seqno {} before, {} after", before.seqno, after.seqno));
-    }
+/// What is not as it was.
+pub(super) fn unharmed(before: &Vg, after: &Vg) -> Result<(), String> {
     for lv in before.visible_lvs() {
         let same = after.lvs.iter().find(|l| l.id == lv.id).ok_or_else(|| format!("{} is gone", lv.name))?;
         if same.name != lv.name {
@@ -71,6 +70,17 @@ pub(super) fn vg_write(before: &Vg, after: &Vg, action: &StepAction, missing: &[
         if places.is_none() || places != layout::places(after, same) {
             return Err(format!("the extents of {} are not where they were", lv.name));
         }
+    }
+    Ok(())
+}
+
+/// A VG write did what it was for: seqno rose, and what was to go is gone.
+///
+/// # Errors
+/// What is not as it should be.
+pub(super) fn effect(before: &Vg, after: &Vg, action: &StepAction, missing: &[Id]) -> Result<(), String> {
+    if after.seqno <= before.seqno {
+        return Err(format!("the VG did not change: seqno {} before, {} after", before.seqno, after.seqno));
     }
     let listed = |after: &Vg| missing.iter().any(|id| after.pv(id).is_some());
     match action {

@@ -13,6 +13,16 @@ const QUIET_CONFIG: &str = "activation { udev_sync=0 udev_rules=0 monitoring=0 }
 /// While udev runs.
 const LIVE_CONFIG: &str = "activation { monitoring=0 }";
 
+/// Takes an LV down again.
+pub(super) fn deactivate(vg: &str, lv: &str, devices: &[String]) -> Command {
+    let mut argv = ["lvm", "lvchange", "--activate", "n", "--config", LIVE_CONFIG].map(str::to_owned).to_vec();
+    argv.push(format!("{vg}/{lv}"));
+    for device in devices {
+        argv.extend(["--devices".to_owned(), device.clone()]);
+    }
+    Command { gentle: true, ..Command::new(argv, LVM_SECONDS) }
+}
+
 /// The command behind a step that lvm carries out. `devices`: all that lvm may see (rule 10: an allow-list, because a
 /// deny filter by name leaves other links visible). `text`: path of the text to restore.
 pub(super) fn command(vg: &str, action: &StepAction, devices: &[String], text: Option<&str>) -> Option<Command> {

@@ -3,7 +3,7 @@
 use super::check;
 use super::host::{Command, Host, Level, Ran};
 use super::lvm;
-use crate::decide::{Plan, Step, StepAction};
+use crate::decide::{Plan, Step, StepAction, unusable};
 use crate::device::lvm::{Vg, names};
 use crate::device::{Inventory, SECTOR};
 
@@ -72,13 +72,17 @@ impl Run<'_> {
                 SETTLE_SECONDS * 2,
             ));
             // With the queue stopped no event can activate the VG between our look and our write (rule 5).
-            self.child(&Command::new(["udevadm", "control", "--stop-exec-queue"], TOOL_SECONDS));
-            let result = self.change(&first);
+            let still = self.child(&Command::new(["udevadm", "control", "--stop-exec-queue"], TOOL_SECONDS)).ok();
+            let result = if still { self.change(&first) } else { Err("udev could not be stopped".to_owned().into()) };
             self.child(&Command::new(["udevadm", "control", "--start-exec-queue"], TOOL_SECONDS));
             result?;
         }
-        for step in rest {
-            self.bring_up(step)?;
+        for (n, step) in rest.into_iter().enumerate() {
+            match self.bring_up(step) {
+                // Root comes first. An LV beside it that does not come up must not keep the others down.
+                Err(Stop::Failed(reason)) if n > 0 => self.host.say(Level::Error, &reason),
+                other => other?,
+            }
         }
         Ok(())
     }
@@ -97,7 +101,8 @@ impl Run<'_> {
             .visible
             .iter()
             .map(|id| match inventory.pv(id) {
-                Some((device, _)) => Ok(format!("/dev/{}", device.name)),
+                // The kernel writes "!" for "/" (`cciss!c0d0`).
+                Some((device, _)) => Ok(format!("/dev/{}", device.name.replace('!', "/"))),
                 None => Err(format!("the physical volume {id} is gone now")),
             })
             .collect()
@@ -113,7 +118,7 @@ impl Run<'_> {
                 format!("{} changed since the plan: seqno {} then, {now} now", self.plan.vg, self.plan.seqno).into()
             );
         }
-        if self.came_back(&inventory) {
+        if self.came_back(&inventory) || self.is_sound_now(&inventory) {
             return Err(Stop::CameBack);
         }
         let live = check::live_devices(&inventory, &before.vg, &self.plan.missing);
@@ -147,15 +152,15 @@ impl Run<'_> {
             inventory = self.host.look();
             self.resume_all(&inventory);
             let after = check::group(&inventory, self.plan)?;
-            let judged = check::vg_write(&before.vg, &after.vg, &step.action, &self.plan.missing);
             self.seqno = after.vg.seqno;
-            match judged {
+            check::unharmed(&before.vg, &after.vg)?;
+            match check::effect(&before.vg, &after.vg, &step.action, &self.plan.missing) {
                 Ok(()) => {}
-                // The tag helps whoever finds the old SSD; the fence itself is that the VG no longer lists it.
-                Err(reason) if matches!(step.action, StepAction::Fence { .. }) => {
-                    self.host.say(Level::Error, &format!("the VG could not be tagged: {reason}"));
+                Err(reason) if matches!(step.action, StepAction::Uncache { .. } | StepAction::Restore { .. }) => {
+                    return Err(reason.into());
                 }
-                Err(reason) => return Err(reason.into()),
+                // Root's text is without the cache and newer than the old SSD's: it comes up all the same.
+                Err(reason) => self.host.say(Level::Error, &format!("{}: {reason}", step.action)),
             }
             if self.came_back(&inventory) && !check::live_devices(&inventory, &before.vg, &self.plan.missing).is_empty()
             {
@@ -168,6 +173,15 @@ impl Run<'_> {
 
     fn came_back(&self, inventory: &Inventory) -> bool {
         self.plan.missing.iter().any(|id| !self.plan.broken.contains(id) && inventory.pv(id).is_some())
+    }
+
+    /// A cache that looked broken once is looked at twice: a slow answer is no damage.
+    fn is_sound_now(&self, inventory: &Inventory) -> bool {
+        if self.plan.broken.is_empty() {
+            return false;
+        }
+        let unusable = unusable(inventory, &self.plan.vg_id);
+        self.plan.broken.iter().any(|id| inventory.pv(id).is_some() && !unusable.contains(id))
     }
 
     fn save(&mut self, name: &str, content: &[u8]) -> Result<String, String> {
@@ -224,6 +238,15 @@ impl Run<'_> {
         if let Some(command) = lvm::command(&vg.name, &component, devices, None) {
             self.child(&command);
         }
+        let made = self.layer(vg, lv, origin);
+        if made.is_err() {
+            // While its origin is active LVM would not activate the cached LV, once the SSD is back.
+            self.child(&lvm::deactivate(&vg.name, origin, devices));
+        }
+        made
+    }
+
+    fn layer(&mut self, vg: &Vg, lv: &str, origin: &str) -> Result<(), Stop> {
         let size = vg.lv(origin).map_or(0, |l| l.extents().saturating_mul(vg.extent_size));
         let store = self.host.ram_device(LAYER_BYTES.min(size.saturating_mul(SECTOR)))?;
         let (name, below) = (names::dm_name(&vg.name, lv, None), names::dm_name(&vg.name, origin, None));

@@ -60,10 +60,16 @@ enum Fault {
     TagRefused,
     ActivationReturnsZeroWithoutADevice,
     SsdBackAfterTheRestore,
+    UdevDoesNotStop,
+    BrokenCacheIsSoundAtTheSecondLook,
+    TwoDevicesWithOnePv,
+    LayerFails,
+    HomeDoesNotComeUp,
 }
 
 struct Fake {
     fault: Fault,
+    disk: &'static str,
     text: String,
     active: bool,
     stopped: bool,
@@ -74,7 +80,15 @@ struct Fake {
 impl Fake {
     fn new(fault: Fault) -> Self {
         let text = TEXT.to_owned();
-        Self { fault, text, active: false, stopped: false, log: Vec::new(), stopped_at_each_write: Vec::new() }
+        Self {
+            fault,
+            disk: "vda",
+            text,
+            active: false,
+            stopped: false,
+            log: Vec::new(),
+            stopped_at_each_write: Vec::new(),
+        }
     }
 
     fn write(&mut self, text: String) {
@@ -89,7 +103,7 @@ impl Fake {
 impl Host for Fake {
     fn look(&mut self) -> Inventory {
         let pv = |name: &str, id, text: &str| device(name, DeviceKind::Disk, Content::Pv(Box::new(scan(id, text))));
-        let mut devices = vec![pv("vda", hdd(), &self.text)];
+        let mut devices = vec![pv(self.disk, hdd(), &self.text)];
         let restored = self.text != TEXT;
         if self.fault == Fault::SsdBackBeforeTheFirstWrite || (self.fault == Fault::SsdBackAfterTheRestore && restored)
         {
@@ -104,6 +118,11 @@ impl Host for Fake {
                 let kind = DeviceKind::Dm { name: name.into(), uuid, table: Vec::new(), cache: None, suspended: false };
                 devices.push(device("dm-9", kind, Content::Skipped));
             }
+        }
+        match self.fault {
+            Fault::BrokenCacheIsSoundAtTheSecondLook => devices.push(pv("vdb", ssd(), TEXT)),
+            Fault::TwoDevicesWithOnePv => devices.push(pv("vdc", hdd(), TEXT)),
+            _ => {}
         }
         if self.active || self.fault == Fault::LiveDevice {
             let kind = DeviceKind::Dm {
@@ -138,10 +157,12 @@ impl Host for Fake {
         } else if line.starts_with("lvm lvchange") && self.fault != Fault::ActivationReturnsZeroWithoutADevice {
             self.active = true;
         }
+        let failed = (self.fault == Fault::UdevDoesNotStop && line.contains("--stop-exec-queue"))
+            || (self.fault == Fault::LayerFails && line.starts_with("dmsetup create"));
         self.log.push(line);
         Ran {
             argv: command.argv.clone(),
-            status: Some(0),
+            status: Some(i32::from(failed)),
             timed_out: false,
             took: std::time::Duration::ZERO,
             output: String::new(),
@@ -279,6 +300,58 @@ fn extents_that_moved_stop_the_detach_before_root_is_activated() {
     let (host, outcome) = run(Fault::RestoreMovesRoot);
     assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("root")));
     assert!(!host.active);
+}
+
+#[test]
+fn nothing_is_written_while_udev_is_not_still() {
+    let (host, outcome) = run(Fault::UdevDoesNotStop);
+    assert!(matches!(outcome, Outcome::Stopped { .. }));
+    assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
+}
+
+#[test]
+fn a_cache_that_looked_broken_once_is_not_taken_away() {
+    let mut host = Fake::new(Fault::BrokenCacheIsSoundAtTheSecondLook);
+    let plan = Plan { broken: vec![ssd()], ..plan() };
+    let outcome = execute(&mut host, &plan, &mut Vec::new(), &mut Vec::new());
+    assert_eq!((outcome, lvm_writes(&host)), (Outcome::CameBack, 0));
+}
+
+#[test]
+fn a_copy_of_the_origin_that_appears_stops_everything() {
+    let (host, outcome) = run(Fault::TwoDevicesWithOnePv);
+    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("several devices")));
+    assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
+}
+
+#[test]
+fn a_layer_that_fails_takes_the_origin_down_again() {
+    let mut host = Fake::new(Fault::LayerFails);
+    let action = StepAction::Overlay { lv: "root".into(), origin: "root_corig".into() };
+    let plan = Plan { steps: vec![Step { action, why: String::new() }], ..plan() };
+    let outcome = execute(&mut host, &plan, &mut Vec::new(), &mut Vec::new());
+    assert!(matches!(outcome, Outcome::Stopped { .. }));
+    let last = host.log.last().unwrap();
+    assert!(last.contains("--activate n") && last.contains("vg0/root_corig"), "{:#?}", host.log);
+}
+
+#[test]
+fn an_lv_beside_root_that_does_not_come_up_does_not_stop_the_others() {
+    let mut host = Fake::new(Fault::HomeDoesNotComeUp);
+    let up = |lv: &str| Step { action: StepAction::Activate { lv: lv.into() }, why: String::new() };
+    let plan = Plan { steps: vec![up("root"), up("home"), up("srv")], ..plan() };
+    let outcome = execute(&mut host, &plan, &mut Vec::new(), &mut Vec::new());
+    assert_eq!(outcome, Outcome::Done { seqno: 6 });
+    assert!(host.log.last().unwrap().contains("vg0/srv"), "{:#?}", host.log);
+}
+
+#[test]
+fn kernel_names_become_paths() {
+    let mut host = Fake::new(Fault::None);
+    host.disk = "cciss!c0d0p1";
+    assert!(matches!(execute(&mut host, &plan(), &mut Vec::new(), &mut Vec::new()), Outcome::Done { .. }));
+    let last = host.log.last().unwrap();
+    assert!(last.ends_with("--devices /dev/cciss/c0d0p1"), "{last}");
 }
 
 #[test]

@@ -25,6 +25,9 @@ const MAX_OUTPUT: u64 = 8 << 10;
 /// After SIGINT an lvm gets this long to put its devices right. Then it is left to itself, never killed.
 const AFTER_INTERRUPT: Duration = Duration::from_secs(30);
 
+/// After SIGKILL a child gets this long to be gone.
+const AFTER_KILL: Duration = Duration::from_secs(5);
+
 /// The kernel cuts a record at 976 bytes or so.
 const MAX_RECORD: usize = 900;
 
@@ -44,6 +47,11 @@ impl Machine {
     pub fn early(not_answering: Vec<String>, console: bool) -> Self {
         let options = ScanOptions { not_answering, ..ScanOptions::early() };
         Self { root: Root::machine(), options, dir: PathBuf::from(RUN_DIR), console }
+    }
+
+    /// Forgets which devices did not answer, so that the next look asks them too. True: there were any.
+    pub fn ask_all_again(&mut self) -> bool {
+        !std::mem::take(&mut self.options.not_answering).is_empty()
     }
 
     /// Devices that did not answer so far.
@@ -100,7 +108,7 @@ impl Host for Machine {
         if self.console {
             console(line);
         } else {
-            println!("originboot: {line}");
+            tell(line);
         }
     }
 }
@@ -112,7 +120,7 @@ pub fn kmsg(line: &str) {
     while !line.is_char_boundary(end) {
         end -= 1;
     }
-    let record = format!("<15>originboot: {}\n", line.get(..end).unwrap_or_default().replace('\n', " "));
+    let record = format!("<15>originboot: {}\n", printable(line.get(..end).unwrap_or_default()));
     if let Ok(mut file) = OpenOptions::new().write(true).open("/dev/kmsg") {
         // Nothing can be done about a log that cannot be written.
         let _ = file.write_all(record.as_bytes());
@@ -123,13 +131,29 @@ pub fn kmsg(line: &str) {
 pub fn console(line: &str) {
     // Without O_NOCTTY the console would become the controlling terminal, and Ctrl-C would end this program.
     let opened = OpenOptions::new().write(true).custom_flags(nix::libc::O_NOCTTY).open("/dev/console");
-    let line = format!("originboot: {line}\r\n");
     match opened {
         Ok(mut file) => {
-            let _ = file.write_all(line.as_bytes());
+            let _ = file.write_all(format!("originboot: {}\r\n", printable(line)).as_bytes());
         }
-        Err(_) => print!("{line}"),
+        Err(_) => tell(line),
     }
+}
+
+/// One line to whoever called. Never fails: `println!` would end this program in the middle of a detach, udev's queue
+/// stopped, once the reader of `originboot retry | head` has gone.
+pub fn tell(line: &str) {
+    show(&format!("originboot: {line}"));
+}
+
+/// As [`tell`], without the program's name.
+pub fn show(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{}", printable(line));
+}
+
+/// Names and models come from disks: nothing in them may steer the terminal.
+#[must_use]
+pub fn printable(line: &str) -> String {
+    line.replace(char::is_control, " ")
 }
 
 /// Makes the folder of mode 0700, or takes one that is root's own and no link.
@@ -168,6 +192,17 @@ pub fn save(dir: &Path, name: &str, content: &[u8]) -> Result<String, String> {
     file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?;
     fs::rename(&new, &path).map_err(failed)?;
     Ok(path.display().to_string())
+}
+
+/// Whether a file of this name is kept below [`RUN_DIR`].
+#[must_use]
+pub fn is_kept(name: &str) -> bool {
+    Path::new(RUN_DIR).join(name).exists()
+}
+
+/// Removes a kept file; one that is not there is no trouble.
+pub fn forget(name: &str) {
+    let _ = fs::remove_file(Path::new(RUN_DIR).join(name));
 }
 
 fn run(command: &Command) -> Ran {
@@ -218,7 +253,8 @@ fn wait(child: &mut Child, command: &Command, ran: &mut Ran) {
         ran.status = wait_until(child, Instant::now() + AFTER_INTERRUPT);
     } else {
         let _ = child.kill();
-        let _ = child.wait();
+        // Not even SIGKILL reaches a child that sleeps in the kernel.
+        let _ = wait_until(child, Instant::now() + AFTER_KILL);
     }
 }
 
@@ -271,6 +307,11 @@ mod tests {
     fn a_program_that_is_not_there_is_told_by_name() {
         let ran = run(&Command::new(["no-such-program-here"], 1));
         assert!(!ran.ok() && ran.output.contains("no-such-program-here"), "{ran:?}");
+    }
+
+    #[test]
+    fn names_from_disks_do_not_steer_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\nc\u{9b}d"), "a [2Jb c d");
     }
 
     #[test]

@@ -30,7 +30,7 @@ class Mutant:
 
 
 MUTANTS = (
-    Mutant("wait", "src/decide/timing.rs", "wait.max(after_origin(clock)).min(last_call)", "wait.min(0)", "15-ssd-late"),
+    Mutant("wait", "src/decide/timing.rs", "wait.min(last_call(clock)).max(after_origin(clock))", "wait.min(0)", "15-ssd-late"),
     Mutant(
         "fence",
         "src/decide/compose.rs",

@@ -100,11 +100,15 @@ struct Copy<'a> {
 /// metadata area count as present when the newest text lists them.
 #[must_use]
 pub fn volume_groups<'a>(pvs: impl IntoIterator<Item = &'a PvScan>) -> Vec<VgSeen> {
-    let pvs: Vec<&PvScan> = pvs.into_iter().collect();
+    put_together(&pvs.into_iter().collect::<Vec<_>>())
+}
+
+/// Not generic: each kind of iterator would bring a copy of it into the early program.
+fn put_together(pvs: &[&PvScan]) -> Vec<VgSeen> {
     // Plain lists throughout: there are few PVs, and the early program has few bytes to spend on maps.
     let mut groups: Vec<(Id, Vec<Copy<'_>>)> = Vec::new();
     let mut damage: Vec<(Id, String)> = Vec::new();
-    for (text, carriers) in distinct_texts(&pvs) {
+    for (text, carriers) in distinct_texts(pvs) {
         match Vg::from_text(&text.text) {
             Ok(vg) => {
                 let copy = Copy { text, carriers, vg };
@@ -121,7 +125,7 @@ pub fn volume_groups<'a>(pvs: impl IntoIterator<Item = &'a PvScan>) -> Vec<VgSee
     }
     let mut seen = Vec::new();
     let mut twice = Vec::new();
-    for pv in &pvs {
+    for pv in pvs {
         let id = pv.label.id;
         if seen.contains(&id) {
             twice.push(id)

@@ -8,6 +8,7 @@ use std::cell::OnceCell;
 
 use super::id::Id;
 use super::model::{Lv, Pv, Vg, VgError};
+use super::names::is_valid_name;
 use super::text::{Node, Section, Value};
 
 impl Vg {
@@ -39,6 +40,7 @@ impl Vg {
         }
         drop(sections);
         let at = Path { section, name, above: None };
+        at.valid_name()?;
         let names = Names { section, sets: OnceCell::new() };
         let extent_size = at.number("extent_size")?;
         if extent_size == 0 {
@@ -89,6 +91,11 @@ impl<'a> Path<'a> {
 
     fn field(&self, key: &str, reason: &str) -> VgError {
         field(&format!("{}.{key}", self.path()), reason)
+    }
+
+    /// LVM makes no other names. They reach argument lists, dm tables and the console: a VG called `--force` must not.
+    fn valid_name(&self) -> Result<(), VgError> {
+        if is_valid_name(self.name) { Ok(()) } else { Err(field("name", "not one that LVM gives")) }
     }
 
     /// A count or size: an integer that is not negative.
@@ -181,6 +188,7 @@ fn pv(at: &Path<'_>) -> Result<Pv, VgError> {
 }
 
 fn lv_of(at: &Path<'_>, names: &Names<'_>) -> Result<Lv, VgError> {
+    at.valid_name()?;
     let mut segments = Vec::new();
     for (name, section) in at.section.sections() {
         segments.push(segment::parse(&Path { section, name, above: Some(at) }, names)?);

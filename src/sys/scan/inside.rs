@@ -35,7 +35,11 @@ pub(super) fn inside(
         return Vec::new();
     }
     let blocks = match &options.reader {
-        Some(program) if root.is_machine() => by_child(root, program, options, &wanted),
+        // Without a child nothing is known; a failure of ours must not look like damage of theirs.
+        Some(program) if root.is_machine() => match by_child(root, program, options, &wanted) {
+            Some(blocks) => blocks,
+            None => return Vec::new(),
+        },
         _ => wanted.iter().map(|(w, device)| direct(root, device, w.run.offset)).collect(),
     };
     let mut found = Vec::new();
@@ -69,7 +73,7 @@ fn by_child(
     program: &std::path::Path,
     options: &ScanOptions,
     wanted: &[(Wanted, &Device)],
-) -> Vec<Result<Vec<u8>, String>> {
+) -> Option<Vec<Result<Vec<u8>, String>>> {
     let silent = || Err(format!("no answer within {} s", options.limit.as_secs()));
     let mut list: Vec<(DevNo, std::path::PathBuf)> = Vec::new();
     let mut places = Vec::new();
@@ -80,10 +84,7 @@ fn by_child(
         });
         places.push(at);
     }
-    let mut batch = match Batch::start(program, &list) {
-        Ok(batch) => batch,
-        Err(error) => return wanted.iter().map(|_| Err(error.to_string())).collect(),
-    };
+    let mut batch = Batch::start(program, &list).ok()?;
     let mut blocks: Vec<Result<Vec<u8>, String>> = wanted.iter().map(|_| silent()).collect();
     let aligned = |offset: u64| offset - offset % BLOCK as u64;
     for ((w, _), place) in wanted.iter().zip(&places) {
@@ -105,7 +106,7 @@ fn by_child(
             }
         }
     }
-    blocks
+    Some(blocks)
 }
 
 fn direct(root: &Root, device: &Device, offset: u64) -> Result<Vec<u8>, String> {
