@@ -52,7 +52,7 @@ impl NextBoot {
         let left = inventory.without(without);
         let command_line = CommandLine::parse(line);
         let complete = is_complete(&left, plan);
-        let mut clock = Clock { now: APPEAR, origin_complete: None, limit: limit(line) };
+        let mut clock = Clock { now: APPEAR, origin_complete: None, limit: limit(line), arrays_started: false };
         let mut looks = Vec::new();
         while !complete && looks.len() < MAX_LOOKS {
             let situation = Situation { inventory: &left, plan, line: &command_line, clock };
@@ -63,10 +63,12 @@ impl NextBoot {
             let decision = decide(&situation);
             let next = match &decision {
                 Decision::Wait { until, .. } if *until > clock.now => Some(*until),
+                Decision::StartArrays { .. } if !clock.arrays_started => Some(clock.now),
                 _ => None,
             };
             looks.push(Looked { at: clock.now, decision });
             let Some(until) = next else { break };
+            clock.arrays_started |= until == clock.now;
             clock.now = until;
         }
         Self { looks, complete }
@@ -80,6 +82,7 @@ impl NextBoot {
             Some(Decision::Refuse(refusal)) => End::Hold(refusal),
             Some(Decision::Nothing { why }) => End::NotOurs(why),
             Some(Decision::Wait { what, .. }) => End::NotOurs(what),
+            Some(Decision::StartArrays { .. }) => End::NotOurs("an array is started without all its members"),
             None => End::NotOurs("nothing was decided"),
         }
     }

@@ -174,6 +174,10 @@ fn json_look(look: &Looked) -> JsonLook {
             out.decision = "wait";
             out.reasons = vec![what.clone()];
         }
+        Decision::StartArrays { arrays } => {
+            out.decision = "start-arrays";
+            out.reasons.clone_from(arrays);
+        }
         Decision::Act(plan) => {
             out.decision = "act";
             out.verdict = plan.verdict.as_str();
@@ -207,6 +211,10 @@ fn text(inventory: &Inventory, names: &[&str], next: &NextBoot, paint: Paint) ->
             Decision::Nothing { why } => out.push_str(&format!("at {:>2} s  nothing: {why}\n", look.at)),
             Decision::Wait { until, what } => {
                 out.push_str(&format!("at {:>2} s  wait until {until} s: {what}\n", look.at));
+            }
+            Decision::StartArrays { arrays } => {
+                let arrays = arrays.join(", ");
+                out.push_str(&format!("at {:>2} s  start {arrays} although members are missing\n", look.at));
             }
             Decision::Act(plan) => act(&mut out, look.at, plan),
             Decision::Refuse(refusal) => refuse(&mut out, look.at, refusal),

@@ -95,6 +95,25 @@ fn look(inventory: &Inventory, item: &StackItem) -> Absence {
     }
 }
 
+/// Arrays with redundancy that hold one of these PVs, or may, and were not started because members are missing. The
+/// stock image starts them by counting its own rounds, which on a slow machine comes too late (scenario 1d).
+pub(super) fn startable(inventory: &Inventory, plan: &BootPlan, gone: &[Id]) -> Vec<String> {
+    let recorded = |uuid: &str| {
+        gone.iter().any(|id| match plan.pv(id) {
+            Some(pv) => pv.stack.iter().any(|i| matches!(i, StackItem::Md { uuid: u, .. } if u == uuid)),
+            None => true,
+        })
+    };
+    let of = |device: &Device| match &device.kind {
+        DeviceKind::Md(array) if array.array_state == "inactive" && recorded(&array.uuid) => {
+            let mut members = inventory.devices.iter().filter(|d| device.below.contains(&d.name));
+            members.any(|d| matches!(&d.content, Content::MdMember(sb) if sb.level >= 1)).then(|| device.name.clone())
+        }
+        _ => None,
+    };
+    inventory.devices.iter().filter_map(of).collect()
+}
+
 /// An array can come while any member is there, except a level that has no redundancy and lacks one.
 fn md(inventory: &Inventory, uuid: &str, level: &str, disks: u32) -> Absence {
     let members = inventory

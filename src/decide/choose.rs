@@ -134,6 +134,13 @@ impl Look<'_> {
         });
         // What is there but cannot be loaded gets until the deadline: the stock path runs its repairs first.
         let pending = !self.case.broken.is_empty() || absences.iter().any(|a| matches!(a, Absence::Pending(_)));
+        let may_start = !self.clock.arrays_started && !self.hold_is_asked() && rules::hibernation(self.s).is_none();
+        if may_start && self.clock.now >= self.deadline() {
+            let arrays = absent::startable(self.s.inventory, self.s.plan, &self.case.gone);
+            if !arrays.is_empty() {
+                return Decision::StartArrays { arrays };
+            }
+        }
         if !self.complete {
             return self.origin_incomplete();
         }
@@ -171,6 +178,11 @@ impl Look<'_> {
             .flat_map(|b| b.discover(std::slice::from_ref(self.case.group)))
             .any(|set| self.case.group.vg.closure(&self.root.name).iter().any(|lv| lv.id == set.lv_id));
         if cached {
+            // Nothing is done here, and activation may be under way: said as late as possible.
+            let last_call = self.clock.limit.saturating_sub(1);
+            if self.clock.now < last_call {
+                return Decision::Wait { until: last_call, what: "every physical volume is there".to_owned() };
+            }
             // Loading a cache table destroys the evidence, so no "activate to see" (rule 1).
             return Decision::Refuse(Box::new(compose::not_activated(self.s, self.case, self.root)));
         }

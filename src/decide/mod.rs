@@ -44,6 +44,8 @@ pub struct Clock {
     pub origin_complete: Option<u64>,
     /// When the stock image gives up (initramfs-tools: `max(30, rootdelay)`).
     pub limit: u64,
+    /// Arrays that lack members were started in this boot: what is not there now will not come.
+    pub arrays_started: bool,
 }
 
 /// What to do now.
@@ -60,6 +62,11 @@ pub enum Decision {
         until: u64,
         /// What is waited for, for the console (`cache SSD <model, serial> missing`).
         what: String,
+    },
+    /// Start these arrays although members are missing, then decide again: the missing PV may be on one.
+    StartArrays {
+        /// Kernel names (`md127`).
+        arrays: Vec<String>,
     },
     /// Do this.
     Act(Box<Plan>),

@@ -118,7 +118,7 @@ impl World {
                 ],
             },
             line: CommandLine::default(),
-            clock: Clock { now: 25, origin_complete: Some(1), limit: 30 },
+            clock: Clock { now: 25, origin_complete: Some(1), limit: 30, arrays_started: false },
         }
     }
 
@@ -320,6 +320,32 @@ fn a_redundant_array_goes_first_until_the_deadline() {
 }
 
 #[test]
+fn a_redundant_array_is_started_before_anything_is_given_up() {
+    let raid1 = || StackItem::Md { uuid: ARRAY.into(), level: "raid1".into(), disks: 2 };
+    let mut array = device("md127", Content::None);
+    array.kind = DeviceKind::Md(crate::device::MdArray {
+        array_state: "inactive".into(),
+        uuid: ARRAY.into(),
+        ..crate::device::MdArray::default()
+    });
+    array.below = vec!["vdc".into()];
+    let mut half = member("vdc", MdRole::Active(0));
+    let Content::MdMember(superblock) = &mut half.content else { panic!("a member") };
+    superblock.level = 1;
+    let world = World::pulled(PASSTHROUGH).below_ssd(raid1()).with(half).with(array);
+    assert_eq!(world.decide(), Decision::StartArrays { arrays: vec!["md127".into()] });
+    assert_eq!(World { clock: Clock { now: 24, ..world.clock }, ..world }.waits_until(), 25);
+}
+
+#[test]
+fn an_array_that_was_started_in_vain_is_not_waited_for_again() {
+    let raid1 = || StackItem::Md { uuid: ARRAY.into(), level: "raid1".into(), disks: 2 };
+    let mut world = World::pulled(PASSTHROUGH).below_ssd(raid1()).with(member("vdc", MdRole::Active(0)));
+    world.clock.arrays_started = true;
+    assert!(matches!(world.decide(), Decision::Act(_)));
+}
+
+#[test]
 fn a_raid0_that_lacks_a_member_is_absent_at_once() {
     let raid0 = || StackItem::Md { uuid: ARRAY.into(), level: "raid0".into(), disks: 2 };
     let world = World::pulled(PASSTHROUGH).below_ssd(raid0()).with(member("vdc", MdRole::Active(0))).at(10);
@@ -448,7 +474,7 @@ fn damaged_cache_metadata_counts_as_absent_and_is_hidden() {
 
 #[test]
 fn a_sound_cache_that_was_not_activated_is_not_touched() {
-    let world = World::pulled(WRITETHROUGH).opted_in().with(pv("vdb", ssd(), WRITETHROUGH));
+    let world = World::pulled(WRITETHROUGH).opted_in().with(pv("vdb", ssd(), WRITETHROUGH)).at(29);
     assert_eq!(world.refusal().code, "NOT_ACTIVATED");
 }
 
@@ -580,7 +606,7 @@ fn every_refusal_ends_with_a_remedy() {
         World::pulled(WRITETHROUGH),
         World::pulled(WRITEBACK),
         World::pulled(WRITETHROUGH).asks(Request::Hold),
-        World::pulled(WRITETHROUGH).with(pv("vdb", ssd(), WRITETHROUGH)),
+        World::pulled(WRITETHROUGH).with(pv("vdb", ssd(), WRITETHROUGH)).at(29),
     ] {
         assert!(!world.refusal().remedy.is_empty());
     }

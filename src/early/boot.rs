@@ -66,7 +66,7 @@ impl Boot {
 
     /// A clock at which everything is due.
     pub fn due(&self) -> Clock {
-        Clock { now: u64::MAX / 2, origin_complete: Some(0), limit: 30 }
+        Clock { now: u64::MAX / 2, origin_complete: Some(0), limit: 30, arrays_started: self.state.arrays_started }
     }
 
     pub fn store_state(&mut self) {
@@ -227,8 +227,12 @@ pub(super) fn each_second(start: u64, limit: u64) -> ExitCode {
         boot.inventory = boot.machine.look();
         decision = boot.decide_at(start, limit);
     }
+    if let Decision::StartArrays { arrays } = &decision {
+        boot.start_arrays(arrays);
+        decision = boot.decide_at(start, limit);
+    }
     match decision {
-        Decision::Nothing { .. } => {}
+        Decision::Nothing { .. } | Decision::StartArrays { .. } => {}
         Decision::Wait { until, what } => boot.count(boot.now, until, &what),
         Decision::Act(_) if boot.state.stopped => {}
         Decision::Act(plan) => drop(boot.act(&plan)),
@@ -239,10 +243,21 @@ pub(super) fn each_second(start: u64, limit: u64) -> ExitCode {
 }
 
 impl Boot {
+    /// Starts arrays that lack members, as the stock image would, and looks again.
+    pub fn start_arrays(&mut self, arrays: &[String]) {
+        self.state.arrays_started = true;
+        for array in arrays {
+            self.machine.say(Level::Notice, &format!("starting {array} although members are missing"));
+            let ran = self.machine.run(&crate::execute::Command::new(["mdadm", "--run", &format!("/dev/{array}")], 20));
+            self.machine.say(if ran.ok() { Level::Info } else { Level::Error }, &ran.summary());
+        }
+        self.inventory = self.machine.look();
+    }
+
     fn decide_at(&mut self, start: u64, limit: u64) -> Decision {
         let now = uptime().saturating_sub(start);
         self.now = now;
-        let first = Clock { now, origin_complete: self.state.origin_complete, limit };
+        let first = Clock { now, origin_complete: self.state.origin_complete, limit, arrays_started: self.state.arrays_started };
         let whole = origin_is_complete(&self.situation(first));
         self.state.origin_complete = if whole { self.state.origin_complete.or(Some(now)) } else { None };
         decide(&self.situation(Clock { origin_complete: self.state.origin_complete, ..first }))

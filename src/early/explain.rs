@@ -24,6 +24,10 @@ fn begin() -> Result<Boot, ExitCode> {
     })
 }
 
+fn lacking(arrays: &[String]) -> String {
+    format!("members of {} are missing; \"originboot retry\" starts it without them", arrays.join(", "))
+}
+
 /// `explain`: why root is not there, and what the reader can do. Changes nothing.
 pub(super) fn explain() -> ExitCode {
     let boot = match begin() {
@@ -33,6 +37,7 @@ pub(super) fn explain() -> ExitCode {
     match decide(&boot.situation(boot.due())) {
         Decision::Nothing { why } => tell(&why),
         Decision::Wait { what, .. } => tell(&what),
+        Decision::StartArrays { arrays } => tell(&lacking(&arrays)),
         Decision::Refuse(refusal) => {
             tell(&format!("root cannot be brought up as it is ({}):", refusal.code));
             lines(&refusal).iter().for_each(|line| show(&format!("  {line}")));
@@ -62,6 +67,10 @@ pub(super) fn status() -> ExitCode {
         }
         Decision::Wait { what, .. } => {
             tell(&what);
+            ExitCode::SUCCESS
+        }
+        Decision::StartArrays { arrays } => {
+            tell(&lacking(&arrays));
             ExitCode::SUCCESS
         }
         Decision::Act(plan) => {
@@ -101,7 +110,13 @@ pub(super) fn detach(token: &str) -> ExitCode {
 
 fn act_now(mut boot: Boot) -> ExitCode {
     boot.state.stopped = false;
-    let code = match decide(&boot.situation(boot.due())) {
+    let mut decision = decide(&boot.situation(boot.due()));
+    if let Decision::StartArrays { arrays } = &decision {
+        boot.start_arrays(arrays);
+        decision = decide(&boot.situation(boot.due()));
+    }
+    let code = match decision {
+        Decision::StartArrays { .. } => ExitCode::FAILURE,
         Decision::Nothing { why } => {
             tell(&format!("{why}; type \"exit\" to go on booting"));
             ExitCode::SUCCESS

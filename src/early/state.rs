@@ -18,6 +18,8 @@ pub(super) struct State {
     pub said: Option<u32>,
     /// An execution stopped at a failed check: only a person starts another.
     pub stopped: bool,
+    /// Arrays that lack members were started.
+    pub arrays_started: bool,
     /// Devices that did not answer.
     pub not_answering: Vec<String>,
 }
@@ -40,6 +42,7 @@ impl State {
                 Some(("said", value)) => state.said = value.parse().ok(),
                 Some(("silent", value)) => state.not_answering.push(value.to_owned()),
                 _ if line == "stopped" => state.stopped = true,
+                _ if line == "arrays" => state.arrays_started = true,
                 _ => {}
             }
         }
@@ -52,6 +55,7 @@ impl State {
         lines.extend(self.counted.map(|n| format!("counted {n}")));
         lines.extend(self.said.map(|n| format!("said {n}")));
         lines.extend(self.stopped.then(|| "stopped".to_owned()));
+        lines.extend(self.arrays_started.then(|| "arrays".to_owned()));
         lines.extend(self.not_answering.iter().map(|name| format!("silent {name}")));
         lines.push(String::new());
         lines.join("\n")
@@ -69,6 +73,7 @@ mod tests {
             counted: Some(4),
             said: Some(5),
             stopped: true,
+            arrays_started: true,
             not_answering: vec!["sdb".into(), "sdc".into()],
         };
         assert_eq!(State::parse(&state.print()), state);
