@@ -5,7 +5,7 @@ use super::rules::Veto;
 use super::{Decision, Plan, Refusal, Situation, Step, StepAction, Verdict, fence, token};
 use crate::backend::{self, CacheSet, Evidence, Layout};
 use crate::device::lvm::{Id, Lv, SegmentKind};
-use crate::settings::{BootPlan, Request};
+use crate::settings::{BootPlan, PlannedPv, Request};
 
 /// Code of the veto that an LV beside root would be lost.
 pub(super) const LOST: &str = "LV_LOST";
@@ -16,16 +16,21 @@ pub(super) const FENCE_TAG: &str = "originboot.fence.";
 /// What a person calls this physical volume.
 fn describe(plan: &BootPlan, case: &Case<'_>, id: &Id) -> String {
     if let Some(pv) = plan.pv(id) {
-        let serial = if pv.serial.is_empty() { String::new() } else { format!("serial {}", pv.serial) };
-        return match (pv.model.as_str(), serial.as_str()) {
-            ("", "") => pv.device.clone(),
-            ("", name) | (name, "") => format!("{name} (was {})", pv.device),
-            (model, serial) => format!("{model}, {serial} (was {})", pv.device),
-        };
+        return recorded(pv);
     }
     match case.group.vg.pv(id) {
         Some(pv) if !pv.device.is_empty() => format!("PV {id} (was {})", pv.device),
         _ => format!("PV {id}"),
+    }
+}
+
+/// A recorded disk by what stands on its label.
+fn recorded(pv: &PlannedPv) -> String {
+    let serial = if pv.serial.is_empty() { String::new() } else { format!("serial {}", pv.serial) };
+    match (pv.model.as_str(), serial.as_str()) {
+        ("", "") => pv.device.clone(),
+        ("", name) | (name, "") => format!("{name} (was {})", pv.device),
+        (model, serial) => format!("{model}, {serial} (was {})", pv.device),
     }
 }
 
@@ -122,7 +127,7 @@ pub(super) fn detach(s: &Situation<'_>, case: &Case<'_>, root: &Lv, verdict: Ver
         let tag = fence::tag(id);
         steps.push(step(StepAction::Fence { tag }, "names the detached SSD for good, for whoever finds it again"));
     }
-    steps.push(step(StepAction::Activate { lv: root.name.clone() }, "root"));
+    steps.push(step(StepAction::Activate { lv: root.name.clone() }, "brings root up"));
     steps.push(step(StepAction::ActivateAll, "everything else in the VG, as the stock boot does"));
     let mut reasons = vec![missing_line(s.plan, case)];
     reasons.push(match (&s.line.request, verdict) {
@@ -230,13 +235,7 @@ pub(super) fn locked(why: &str) -> Veto {
 
 /// No PV of root's VG is readable.
 pub(super) fn nothing_of_root(s: &Situation<'_>, vg: &str) -> Refusal {
-    let disks: Vec<String> = s
-        .plan
-        .pvs
-        .iter()
-        .filter(|pv| pv.vg == vg)
-        .map(|pv| format!("{} {} (was {})", pv.model, pv.serial, pv.device))
-        .collect();
+    let disks: Vec<String> = s.plan.pvs.iter().filter(|pv| pv.vg == vg).map(recorded).collect();
     Refusal {
         code: "ORIGIN_MISSING",
         verdict: None,
@@ -340,7 +339,7 @@ pub(super) fn refusal(
         ));
         if code == "EVIDENCE_MISSING" {
             remedy.push(
-                "to do so at every such failure: unknown = \"detach\" under [policy] in originboot.toml".to_owned(),
+                "to do so at every such failure: later, unknown = \"detach\" under [policy] in /etc/originboot/originboot.toml".to_owned(),
             );
         }
     }

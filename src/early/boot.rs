@@ -257,7 +257,12 @@ impl Boot {
     fn decide_at(&mut self, start: u64, limit: u64) -> Decision {
         let now = uptime().saturating_sub(start);
         self.now = now;
-        let first = Clock { now, origin_complete: self.state.origin_complete, limit, arrays_started: self.state.arrays_started };
+        let first = Clock {
+            now,
+            origin_complete: self.state.origin_complete,
+            limit,
+            arrays_started: self.state.arrays_started,
+        };
         let whole = origin_is_complete(&self.situation(first));
         self.state.origin_complete = if whole { self.state.origin_complete.or(Some(now)) } else { None };
         decide(&self.situation(Clock { origin_complete: self.state.origin_complete, ..first }))

@@ -85,7 +85,10 @@ pub(super) fn status() -> ExitCode {
             ExitCode::FAILURE
         }
     };
-    show(&format!("record of this boot: {RUN_DIR}/{}", crate::report::FILE));
+    let record = format!("{RUN_DIR}/{}", crate::report::FILE);
+    if std::path::Path::new(&record).exists() {
+        show(&format!("record of this boot: {record}"));
+    }
     code
 }
 

@@ -18,6 +18,7 @@ originboot in the initramfs:
   originboot retry           decide again, now
   originboot detach TOKEN    give up what is only on the SSD (the token stands
                              in the explanation)
+  exit                       go on booting, once root is there
 ";
 
 /// Does what the arguments say.

@@ -37,3 +37,8 @@ need shellcheck shellcheck
 need dash dash
 need cc gcc
 need cargo cargo-web
+version=$(cargo --version | sed 's/cargo 1\.\([0-9]*\).*/\1/')
+[ "$version" -ge 95 ] 2>/dev/null || {
+    echo "$(cargo --version) is too old: Rust 1.95 or newer is needed; remove it and install cargo-web" >&2
+    exit 3
+}
