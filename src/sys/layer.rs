@@ -43,11 +43,8 @@ pub(super) fn ram_device(dir: &Path, bytes: u64) -> Result<String, String> {
     let number =
         unsafe { loop_ctl_get_free(control.as_raw_fd()) }.map_err(|e| failed("asking for a loop device", e.into()))?;
     let path = format!("/dev/loop{number}");
-    let device = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(&path)
-        .map_err(|e| failed(&format!("opening {path}"), e))?;
+    let device =
+        OpenOptions::new().read(true).write(true).open(&path).map_err(|e| failed(&format!("opening {path}"), e))?;
     // SAFETY: LOOP_SET_FD takes a file descriptor by value; both are open here, and the kernel keeps its own reference.
     unsafe { loop_set_fd(device.as_raw_fd(), store.as_raw_fd()) }
         .map_err(|e| failed(&format!("attaching {path}"), e.into()))?;

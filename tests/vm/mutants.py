@@ -103,9 +103,9 @@ MUTANTS = (
     ),
     Mutant(
         "array-goes-first",
-        "src/early/boot.rs",
-        "if self.state.arrays {",
-        "if true {",
+        "src/decide/choose.rs",
+        "if may_start && self.clock.now >= self.deadline() {",
+        "if false {",
         "1d-cache-on-degraded-raid1@impatient",
     ),
     Mutant("hibernation", "src/decide/rules.rs", "if s.line.noresume {", "if true {", "1f-refused-states@hibernated"),
