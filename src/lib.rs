@@ -32,3 +32,5 @@ pub mod early;
 pub mod cli;
 #[cfg(feature = "cli")]
 pub mod dialect;
+#[cfg(feature = "cli")]
+pub mod mdadm_conf;

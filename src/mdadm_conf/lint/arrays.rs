@@ -1,0 +1,304 @@
+//! Of the ARRAY lines together, and of what DEVICE lets through to them.
+
+use super::{Context, edits};
+use crate::mdadm_conf::effective::{Array, Effective};
+use crate::mdadm_conf::finding::{Code, Finding, Fix, Severity};
+use crate::mdadm_conf::groups;
+use crate::mdadm_conf::keyword::Keyword;
+use crate::mdadm_conf::lexer::Place;
+
+pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    names(context, &mut found);
+    identities(context, &mut found);
+    spellings(context.effective, &mut found);
+    old_identity(context.effective, &mut found);
+    order(context.effective, &mut found);
+    devices(context, &mut found);
+    ignored(context.effective, &mut found);
+    hosts(context.effective, &mut found);
+    found
+}
+
+/// What stands for the line in a message: its name, else its keyword.
+fn place(array: &Array<'_>) -> Place {
+    array.name.map_or(array.place, |name| name.place)
+}
+
+fn names(context: &Context<'_>, found: &mut Vec<Finding>) {
+    let effective = context.effective;
+    for group in effective.duplicates() {
+        let mut arrays = group.iter().filter_map(|index| effective.arrays.get(*index));
+        let Some(first) = arrays.next() else { continue };
+        for later in arrays {
+            let name = later.shown();
+            let same = first.uuid.map(|u| u.value) == later.uuid.map(|u| u.value) && first.uuid.is_some();
+            let ignore = "<ignore>";
+            let fix = if name.eq_ignore_ascii_case(ignore) {
+                Some(Fix::one("write <ignore>, which may stand on many lines", place(later), ignore))
+            } else if same {
+                removal(context, later)
+            } else {
+                None
+            };
+            found.push(
+                Finding::new(
+                    Code::DupName,
+                    Severity::Breaking,
+                    place(later),
+                    format!("the name {name} stands on another ARRAY line already"),
+                    "mdadm --assemble --scan stops here: nothing is assembled",
+                )
+                .with(place(first), "first here")
+                .says(&effective.duplicate_message().unwrap_or_default())
+                .fixed(fix),
+            );
+        }
+    }
+}
+
+fn removal(context: &Context<'_>, array: &Array<'_>) -> Option<Fix> {
+    let document = context.file(array.line.0)?;
+    Some(edits::remove_line("remove the second line".to_owned(), document, context.line(array.line)?))
+}
+
+/// The kernel's choice of a number, not a person's.
+fn is_chosen(name: &str) -> bool {
+    let digits = name.trim_start_matches("/dev/md").trim_start_matches('/');
+    digits.parse::<u32>().is_ok_and(|n| (100..=127).contains(&n))
+}
+
+fn identities(context: &Context<'_>, found: &mut Vec<Finding>) {
+    let arrays = &context.effective.arrays;
+    let ids = arrays.iter().enumerate().filter_map(|(index, array)| {
+        let id = match (array.uuid, array.super_minor) {
+            (Some(uuid), _) => uuid.value.0,
+            (None, Some(minor)) => u128::try_from(minor.value).ok()?,
+            _ => return None,
+        };
+        Some(((id, array.uuid.is_some(), array.member.map(|m| m.text)), index))
+    });
+    for group in groups(ids) {
+        let mut group = group.iter().filter_map(|index| arrays.get(*index));
+        let Some(first) = group.next() else { continue };
+        for later in group {
+            let message = match (first.name, later.name) {
+                (Some(a), Some(b)) => {
+                    format!("we match both {} and {} - cannot decide which to use.", a.text, b.text)
+                }
+                _ => "multiple lines in mdadm.conf match".to_owned(),
+            };
+            // The line with a name that a person chose stays.
+            let drop = match (first.name, later.name) {
+                (Some(a), Some(b)) if is_chosen(a.text) && !is_chosen(b.text) => first,
+                _ => later,
+            };
+            let at = later.uuid.map_or(later.place, |uuid| uuid.place);
+            let other = first.uuid.map_or(first.place, |uuid| uuid.place);
+            found.push(
+                Finding::new(
+                    Code::DupId,
+                    Severity::Breaking,
+                    at,
+                    format!("{} and {} are lines for the same array", first.shown(), later.shown()),
+                    "udev's mdadm --incremental refuses each member: the array is not assembled as its disks appear",
+                )
+                .with(other, "the other line")
+                .says(&message)
+                .fixed(removal(context, drop)),
+            );
+        }
+    }
+}
+
+/// A device name without its folder, and a number without `md`.
+fn device_of(name: &str) -> &str {
+    let bare = name.strip_prefix("/dev/md/").or_else(|| name.strip_prefix("/dev/")).unwrap_or(name);
+    let number = bare.strip_prefix("md").unwrap_or_default();
+    if number.bytes().next().is_some_and(|b| b.is_ascii_digit()) { number } else { bare }
+}
+
+fn spellings(effective: &Effective<'_>, found: &mut Vec<Finding>) {
+    let named = effective.arrays.iter().enumerate().filter(|(_, array)| !array.is_ignored());
+    let devices = named.filter_map(|(index, array)| Some((device_of(array.name?.text), index)));
+    for group in groups(devices) {
+        let mut arrays = group.iter().filter_map(|index| effective.arrays.get(*index));
+        let Some(first) = arrays.next() else { continue };
+        for later in arrays.filter(|later| later.shown() != first.shown()) {
+            if first.uuid.is_some() && first.uuid.map(|u| u.value) == later.uuid.map(|u| u.value) {
+                continue;
+            }
+            let (a, b) = (first.shown(), later.shown());
+            let finding = Finding::new(
+                Code::DupDevice,
+                Severity::Degrading,
+                place(later),
+                format!("{a} and {b} are one device; mdadm compares letters and does not notice"),
+                "the array that comes second gets another name (md127)",
+            );
+            found.push(finding.with(place(first), "the other spelling"));
+        }
+    }
+}
+
+/// Up to 4.2 `name=` alone says which array is meant; the next release drops such a line.
+fn old_identity(effective: &Effective<'_>, found: &mut Vec<Finding>) {
+    for array in &effective.arrays {
+        let other = array.uuid.is_some() || array.super_minor.is_some() || array.devices.is_some();
+        if let Some(title) = array.title.filter(|_| !other && !(array.container.is_some() && array.member.is_some())) {
+            found.push(Finding::new(
+                Code::NoId,
+                Severity::Degrading,
+                title.place,
+                "name= says which array is meant up to mdadm 4.2 only",
+                "after an upgrade to 4.3 or later the line is dropped: the array gets another name (md127)",
+            ));
+        }
+    }
+}
+
+fn order(effective: &Effective<'_>, found: &mut Vec<Finding>) {
+    let lines = || effective.arrays.iter().chain(&effective.dropped);
+    let by_name: std::collections::HashMap<&str, Place> =
+        lines().filter_map(|a| Some((device_of(a.name?.text), place(a)))).collect();
+    for array in &effective.arrays {
+        let Some(container) = array.container else { continue };
+        let later = by_name.get(device_of(container.text)).filter(|at| {
+            (at.file, at.start) > (array.place.file, array.place.start)
+        });
+        if let Some(at) = later {
+            found.push(
+                Finding::new(
+                    Code::Order,
+                    Severity::Degrading,
+                    container.place,
+                    format!("{} stands before the container it is in", array.shown()),
+                    "mdadm --assemble --scan needs a second pass, which not every image makes",
+                )
+                .with(*at, "the container"),
+            );
+        }
+    }
+}
+
+fn devices(context: &Context<'_>, found: &mut Vec<Finding>) {
+    let effective = context.effective;
+    let Some(last) = effective.devices.last() else { return };
+    let only_containers = effective.devices.iter().all(|word| word.text.eq_ignore_ascii_case("containers"));
+    if only_containers {
+        // Where a rejected word was meant to be `partitions`, its own fix does it.
+        let meant = effective.notes.iter().any(|note| {
+            note.keyword == Some(Keyword::Device) && note.says.to_ascii_lowercase().contains("partition")
+        });
+        let fix = (!meant).then(|| edits::insert_behind("add partitions".to_owned(), last.place, " partitions"));
+        found.push(
+            Finding::new(
+                Code::DeviceOnlyContainers,
+                Severity::Breaking,
+                last.place,
+                "with any DEVICE word the default (partitions containers) is gone, and only containers are let through",
+                "mdadm looks at no disk and no partition: no array is assembled",
+            )
+            .fixed(fix),
+        );
+        return;
+    }
+    if !effective.allows_containers() {
+        let contained = effective.arrays.iter().chain(&effective.dropped).find(|array| {
+            array.container.is_some() || array.metadata.is_some_and(|metadata| metadata.value.is_container())
+        });
+        if let Some(array) = contained {
+            let finding = Finding::new(
+                Code::DeviceNoContainers,
+                Severity::Degrading,
+                last.place,
+                "DEVICE does not have the word containers",
+                "mdadm --assemble --scan finds the container, and no array inside it",
+            )
+            .with(place(array), "an array in a container");
+            found.push(finding.fixed(Some(edits::insert_behind(
+                "add containers".to_owned(),
+                last.place,
+                " containers",
+            ))));
+        }
+    }
+    for array in effective.arrays.iter().filter(|array| !array.is_ignored()) {
+        let Some(list) = array.devices else { continue };
+        let plain = |path: &&str| path.starts_with('/') && !path.contains(['*', '?', '[', '\\']);
+        let outside: Vec<&str> =
+            list.text.split(',').filter(plain).filter(|path| !effective.allows_device(path)).collect();
+        if outside.is_empty() {
+            continue;
+        }
+        let fix = edits::insert_behind("add them to DEVICE".to_owned(), last.place, &format!(" {}", outside.join(" ")));
+        found.push(
+            Finding::new(
+                Code::ExcludesMember,
+                Severity::Breaking,
+                list.place,
+                format!("DEVICE does not let {} through", outside.join(", ")),
+                "mdadm does not look at a device that DEVICE excludes: the array comes up without it, or not at all",
+            )
+            .with(last.place, "the last word of DEVICE")
+            .fixed(Some(fix)),
+        );
+    }
+}
+
+fn ignored(effective: &Effective<'_>, found: &mut Vec<Finding>) {
+    for array in effective.arrays.iter().filter(|array| array.is_ignored() && array.uuid.is_none()) {
+        let Some(list) = array.devices else { continue };
+        found.push(Finding::new(
+            Code::IgnoreMember,
+            Severity::Degrading,
+            list.place,
+            format!("every array with a member at {} is ignored; names like sda move from boot to boot", list.text),
+            "a member under that name is left alone: its array comes up degraded or not at all",
+        ));
+    }
+}
+
+fn hosts(effective: &Effective<'_>, found: &mut Vec<Finding>) {
+    for array in &effective.arrays {
+        let Some(name) = array.name else { continue };
+        let bare = name.text.strip_prefix("/dev/md/").unwrap_or(name.text);
+        if let Some((host, rest)) = bare.split_once(':').filter(|(_, rest)| !rest.is_empty()) {
+            found.push(Finding::new(
+                Code::ForeignName,
+                Severity::Cosmetic,
+                name.place,
+                format!("the name begins with a host: it was written down while the array counted as {host}'s"),
+                format!("the device is /dev/md/{bare}; mdadm 4.3 and 4.4 drop such a name. Usual is /dev/md/{rest}"),
+            ));
+        }
+        let home = effective.homehost.filter(|home| !home.text.is_empty() && home.text == device_of(name.text));
+        if let Some(home) = home {
+            found.push(
+                Finding::new(
+                    Code::HomehostName,
+                    Severity::Degrading,
+                    home.place,
+                    format!("HOMEHOST is \"{}\", the name of an array, not of this host", home.text),
+                    "arrays of this host without an ARRAY line count as foreign and get other names (md127)",
+                )
+                .with(name.place, "the array"),
+            );
+        }
+    }
+}
+
+/// No ARRAY line at all, and none that was meant to be one.
+pub(super) fn none_listed(context: &Context<'_>, found: &[Finding]) -> Option<Finding> {
+    let effective = context.effective;
+    let none = effective.arrays.is_empty() && effective.dropped.is_empty();
+    let broken = found.iter().any(|finding| finding.severity == Severity::Breaking);
+    (none && !broken).then(|| {
+        Finding::nowhere(
+            Code::NoArrays,
+            Severity::Cosmetic,
+            "no ARRAY line is in effect",
+            "right on a host without arrays; with some, their names are chosen at each boot (md127)",
+        )
+    })
+}

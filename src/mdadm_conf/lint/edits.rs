@@ -1,0 +1,59 @@
+//! Edits that several rules make.
+
+use crate::mdadm_conf::document::{Document, Line};
+use crate::mdadm_conf::finding::{Edit, Fix};
+use crate::mdadm_conf::lexer::Place;
+
+/// Takes a logical line away: whole physical lines, but their comments stay.
+pub(crate) fn remove_line(title: String, document: &Document<'_>, line: &Line<'_>) -> Fix {
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut words = line.all().peekable();
+    while let Some(first) = words.next() {
+        let mut last = first;
+        while let Some(word) = words.next_if(|word| word.place.line == first.place.line) {
+            last = word;
+        }
+        let (start, end) = (document.line_start(first.place.start), document.line_end(last.place.end));
+        let rest = document.bytes.get(last.place.end..end).unwrap_or_default();
+        let comment = rest.iter().position(|b| *b == b'#').map(|at| last.place.end + at);
+        // A comment alone must begin in column 0: indented it would still be one, but the line would look continued.
+        let end = comment.unwrap_or_else(|| (end + 1).min(document.bytes.len()));
+        edits.push(Edit { file: first.place.file, start, end, text: String::new() });
+    }
+    Fix { title, edits }
+}
+
+/// Puts a `#` before every physical line from this word of the logical line on.
+pub(super) fn comment_out(title: String, document: &Document<'_>, line: &Line<'_>, from: usize) -> Fix {
+    let mut starts: Vec<usize> =
+        line.words.iter().skip(from).map(|word| document.line_start(word.place.start)).collect();
+    starts.dedup();
+    let edit = |start| Edit { file: line.head.place.file, start, end: start, text: "#".to_owned() };
+    Fix { title, edits: starts.into_iter().map(edit).collect() }
+}
+
+/// Takes a word away with the blanks before it.
+pub(super) fn remove_word(title: String, document: &Document<'_>, place: Place) -> Fix {
+    let before = document.bytes.get(..place.start).unwrap_or_default();
+    let blanks = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let mut fix = Fix::one(title, place, "");
+    if let Some(edit) = fix.edits.first_mut() {
+        edit.start -= blanks;
+    }
+    fix
+}
+
+/// Puts text behind a word.
+pub(super) fn insert_behind(title: String, place: Place, text: &str) -> Fix {
+    Fix::one(title, Place { start: place.end, ..place }, text)
+}
+
+/// Puts a `#` before every physical line of a logical line.
+pub(super) fn comment_out_line(title: String, document: &Document<'_>, line: &Line<'_>) -> Fix {
+    let mut fix = comment_out(title, document, line, 0);
+    let start = document.line_start(line.head.place.start);
+    if fix.edits.first().is_none_or(|edit| edit.start != start) {
+        fix.edits.insert(0, Edit { file: line.head.place.file, start, end: start, text: "#".to_owned() });
+    }
+    fix
+}
