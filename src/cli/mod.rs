@@ -2,6 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "the host program reads and writes what it is told to")]
 
+mod check;
+mod explain;
 mod generate;
 mod inspect;
 mod install;
@@ -48,6 +50,8 @@ pub struct Cli {
 /// One line for each command; the doc comments of their `Args` are the help.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Check(check::Args),
+    Explain(explain::Args),
     Generate(generate::Args),
     Inspect(inspect::Args),
     Install(install::Args),
@@ -60,6 +64,8 @@ enum Command {
 impl Command {
     fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Check(args) => args.run(),
+            Self::Explain(args) => args.run(),
             Self::Generate(args) => args.run(),
             Self::Inspect(args) => args.run(),
             Self::Install(args) => args.run(),

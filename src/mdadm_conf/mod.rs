@@ -9,11 +9,14 @@
 
 mod document;
 mod effective;
+pub mod files;
 mod finding;
 pub mod glob;
 mod keyword;
 mod lexer;
 mod lint;
+mod machine;
+mod repair;
 mod version;
 
 use std::collections::HashMap;
@@ -25,6 +28,8 @@ pub use finding::{Code, Edit, Finding, Fix, Severity, apply};
 pub use keyword::Keyword;
 pub use lexer::{Place, Word};
 pub use lint::{Meant, Rules, Source, check, documents};
+pub use machine::{Host, Member, RealArray, array_line, arrays, check_machine, needed_lines, unseen};
+pub use repair::{Machine, Repaired, examine, repair};
 pub use version::{NoVersion, Version};
 
 /// Values that share a key with another one, in the order of their first ones.

@@ -44,7 +44,7 @@ pub(super) fn remove_word(title: String, document: &Document<'_>, place: Place) 
 }
 
 /// Puts text behind a word.
-pub(super) fn insert_behind(title: String, place: Place, text: &str) -> Fix {
+pub(crate) fn insert_behind(title: String, place: Place, text: &str) -> Fix {
     Fix::one(title, Place { start: place.end, ..place }, text)
 }
 

@@ -2,7 +2,7 @@
 
 mod arrays;
 mod bytes;
-mod edits;
+pub(super) mod edits;
 mod hook;
 mod joined;
 mod lines;

@@ -1,0 +1,81 @@
+//! ARRAY lines for arrays that are there.
+
+use super::{Host, RealArray, arrays};
+
+/// The name an array should have: the one it is mounted by, its link, or its own name less the host.
+#[must_use]
+pub fn name_for(host: &Host<'_>, array: &RealArray) -> Option<String> {
+    let running = array.running.as_deref().unwrap_or_default();
+    let used = used_paths(host).into_iter().map(|(path, _)| path).find(|path| {
+        path.strip_prefix("/dev/").is_some_and(|name| name == running && !running.is_empty())
+            || array.path.as_deref() == Some(path.as_str())
+    });
+    let own = array.title.split_once(':').map_or(array.title.as_str(), |(_host, name)| name);
+    let own = (!own.is_empty()).then(|| format!("/dev/md/{own}"));
+    let number = (!running.is_empty()).then(|| format!("/dev/{running}"));
+    used.or_else(|| array.path.clone()).or(own).or(number).filter(|name| is_plain(name))
+}
+
+/// Nothing that would be another word on the line: a superblock's name can be anything.
+fn is_plain(name: &str) -> bool {
+    let bare = name.strip_prefix("/dev/md/").or_else(|| name.strip_prefix("/dev/")).unwrap_or(name);
+    let good = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    (1..=32).contains(&bare.len()) && !bare.starts_with(['.', '-']) && bare.bytes().all(good)
+}
+
+/// The ARRAY line for an array, without its line end; `None` where its UUID is not known.
+#[must_use]
+pub fn array_line(host: &Host<'_>, array: &RealArray) -> Option<String> {
+    let uuid = array.uuid?;
+    let name = name_for(host, array).map_or_else(String::new, |name| format!(" {name}"));
+    let metadata = match &array.inside {
+        Some((container, number)) => {
+            let all = arrays(host);
+            let holder = all.iter().find(|other| other.running.as_deref() == Some(container.as_str()));
+            let holder = holder.and_then(|holder| holder.uuid);
+            let holder = holder.map_or_else(|| format!("/dev/{container}"), |uuid| uuid.to_string());
+            let plain = number.bytes().all(|b| b.is_ascii_digit());
+            format!(" container={holder}{}", if plain { format!(" member={number}") } else { String::new() })
+        }
+        None if array.metadata.is_empty() => String::new(),
+        None => format!(" metadata={}", array.metadata),
+    };
+    Some(format!("ARRAY{name}{metadata} UUID={uuid}"))
+}
+
+/// The lines for what the machine boots from, those below others and containers first; for all arrays where nothing is
+/// known of what it boots from.
+#[must_use]
+pub fn needed_lines(host: &Host<'_>) -> Vec<String> {
+    let all = arrays(host);
+    let known = all.iter().any(RealArray::is_needed);
+    let holds = |array: &&RealArray| {
+        all.iter().any(|other| {
+            other.is_needed() && other.inside.as_ref().is_some_and(|(name, _)| Some(name) == array.running.as_ref())
+        })
+    };
+    let wanted = all.iter().filter(|array| !known || array.is_needed() || holds(array));
+    wanted.filter_map(|array| array_line(host, array)).collect()
+}
+
+/// Paths of arrays in fstab and on the kernel command line, and where each stands; a partition's number taken off.
+pub(super) fn used_paths(host: &Host<'_>) -> Vec<(String, &'static str)> {
+    let fstab = host.fstab.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let fstab = fstab.filter_map(|line| Some((line.split_whitespace().next()?, "/etc/fstab")));
+    let cmdline = host.cmdline.split_whitespace();
+    let cmdline = cmdline.filter_map(|word| Some((word.strip_prefix("root=")?, "the kernel command line")));
+    let mut paths: Vec<(String, &'static str)> =
+        fstab.chain(cmdline).filter_map(|(path, place)| Some((whole_array(path)?, place))).collect();
+    paths.dedup();
+    paths
+}
+
+/// `/dev/md0p1` is on `/dev/md0`.
+fn whole_array(path: &str) -> Option<String> {
+    if let Some(name) = path.strip_prefix("/dev/md/") {
+        return (!name.is_empty()).then(|| path.to_owned());
+    }
+    let digits = path.strip_prefix("/dev/md")?;
+    let number = digits.split_once('p').map_or(digits, |(number, _)| number);
+    (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then(|| format!("/dev/md{number}"))
+}

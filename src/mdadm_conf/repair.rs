@@ -1,0 +1,115 @@
+//! All checks together, and the edits that put right what they find.
+
+use std::collections::BTreeSet;
+
+use super::effective::{Effective, Uuid};
+use super::finding::{Code, Edit, Finding, Fix, Severity, apply};
+use super::lint::{Meant, Rules, Source, check, sort};
+use super::machine::{Host, RealArray, check_machine};
+
+/// Rounds of edits. Each removes what it can; most files need one, wrapped ones two.
+const ROUNDS: usize = 16;
+
+/// The machine, where it is to be asked.
+pub type Machine<'m> = Option<(&'m Host<'m>, &'m [RealArray])>;
+
+/// Everything that is found.
+#[must_use]
+pub fn examine(sources: &[Source], rules: Rules, machine: Machine<'_>) -> Vec<Finding> {
+    let mut findings = check(sources, rules);
+    if let Some((host, arrays)) = machine {
+        let meant = Meant::of(sources);
+        let files = meant.documents(sources);
+        let effective = Effective::of(&files, rules.version);
+        for finding in check_machine(&files, &effective, host, arrays) {
+            // What the machine says of a place is more than what the text says of it.
+            findings.retain(|old| old.code != finding.code || old.place.is_none() || old.place != finding.place);
+            findings.push(finding);
+        }
+        let none = arrays.is_empty();
+        for finding in findings.iter_mut().filter(|finding| finding.code == Code::NoArrays && !none) {
+            finding.severity = Severity::Degrading;
+        }
+        sort(&mut findings);
+    }
+    findings
+}
+
+/// Files with edits made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repaired {
+    /// The files, those that did not change too.
+    pub sources: Vec<Source>,
+    /// What was done, in order: the code and the fix's title.
+    pub done: Vec<(Code, String)>,
+    /// What is still found.
+    pub left: Vec<Finding>,
+}
+
+/// Makes the edits of every finding of at least this severity.
+///
+/// # Errors
+/// A sentence, where the edits would lose an array that mdadm keeps now.
+pub fn repair(
+    sources: &[Source],
+    rules: Rules,
+    machine: Machine<'_>,
+    least: Severity,
+) -> Result<Repaired, String> {
+    let mut now = Repaired { sources: sources.to_vec(), done: Vec::new(), left: Vec::new() };
+    let before = kept(sources, rules);
+    for _ in 0..ROUNDS {
+        now.left = examine(&now.sources, rules, machine);
+        let fixes: Vec<(Code, &Fix)> = now
+            .left
+            .iter()
+            .filter(|finding| finding.severity >= least)
+            .filter_map(|finding| Some((finding.code, finding.fix.as_ref()?)))
+            .collect();
+        let (edits, done) = apart(&fixes);
+        if edits.is_empty() {
+            break;
+        }
+        now.done.extend(done);
+        for (file, source) in now.sources.iter_mut().enumerate() {
+            let mine: Vec<Edit> = edits.iter().filter(|edit| edit.file == file).cloned().collect();
+            if !mine.is_empty() {
+                source.bytes = apply(&source.bytes, mine);
+            }
+        }
+    }
+    let after = kept(&now.sources, rules);
+    match before.difference(&after).next() {
+        Some(lost) => Err(format!("the edits would lose the array {lost}; nothing is changed")),
+        None => Ok(now),
+    }
+}
+
+/// Edits that do not touch each other; the rest waits for the next round.
+fn apart(fixes: &[(Code, &Fix)]) -> (Vec<Edit>, Vec<(Code, String)>) {
+    let mut taken: Vec<Edit> = Vec::new();
+    let mut ends: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
+    let mut done = Vec::new();
+    for (code, fix) in fixes {
+        if fix.edits.iter().all(|edit| taken.contains(edit)) {
+            continue;
+        }
+        let appended = |edit: &Edit| *code == Code::MissingArray || (*code == Code::AutoExcludes && edit.start == edit.end);
+        let clear = |edit: &Edit| {
+            let before = ends.range(..(edit.file, edit.end + 1, 0)).next_back();
+            before.is_none_or(|(file, _, end)| *file != edit.file || *end < edit.start)
+        };
+        if fix.edits.iter().all(|edit| appended(edit) || clear(edit)) {
+            ends.extend(fix.edits.iter().map(|edit| (edit.file, edit.start, edit.end)));
+            taken.extend(fix.edits.iter().cloned());
+            done.push((*code, fix.title.clone()));
+        }
+    }
+    (taken, done)
+}
+
+/// UUIDs of the arrays that mdadm keeps, of the files as they are.
+fn kept(sources: &[Source], rules: Rules) -> BTreeSet<Uuid> {
+    let files = super::documents(sources);
+    Effective::of(&files, rules.version).arrays.iter().filter_map(|array| Some(array.uuid?.value)).collect()
+}
