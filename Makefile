@@ -18,7 +18,7 @@ EARLY_LINK := -C 'link-args=-Wl,-z,pack-relative-relocs -Wl,--icf=all -Wl,--no-e
 FEATURES_EARLY := --no-default-features --features early
 EARLY_MAX_KIB := 600
 
-.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts bench-boot bench-parse fuzz
+.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts bench-boot bench-parse bench-conf fuzz
 
 all: build
 
@@ -89,6 +89,10 @@ bench-boot: deps stage
 # A VG of 10,000 LVs read by us and by lvm (as root, for the comparison).
 bench-parse:
 	$(CARGO) bench --locked $(FEATURES_EARLY) --bench parse
+
+# An mdadm.conf of 100,000 ARRAY lines: time and peak memory, and that both grow with its size and no faster.
+bench-conf:
+	$(CARGO) bench --locked --no-default-features --features conf --bench conf
 
 # T seconds for each target of fuzz/.
 fuzz:

@@ -60,3 +60,5 @@ for index, line in enumerate(DM_LINES):
     put("dmtable", str(index), line.encode())
 for index, line in enumerate(COMMAND_LINES):
     put("cmdline", str(index), line.encode())
+for conf in sorted(FIXTURES.glob("mdadm-conf/*.conf")):
+    put("mdadmconf", conf.stem, conf.read_bytes())

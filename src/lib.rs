@@ -32,5 +32,5 @@ pub mod early;
 pub mod cli;
 #[cfg(feature = "cli")]
 pub mod dialect;
-#[cfg(feature = "cli")]
+#[cfg(feature = "conf")]
 pub mod mdadm_conf;

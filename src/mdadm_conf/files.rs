@@ -31,7 +31,8 @@ pub fn of_folder(mut names: Vec<String>) -> Vec<String> {
 #[must_use]
 pub fn is_debian(os_release: &str) -> bool {
     let fields = os_release.lines().filter_map(|line| line.split_once('='));
-    let ids = fields.filter(|(key, _)| matches!(*key, "ID" | "ID_LIKE")).map(|(_, value)| value.trim_matches(['"', '\'']));
+    let ids =
+        fields.filter(|(key, _)| matches!(*key, "ID" | "ID_LIKE")).map(|(_, value)| value.trim_matches(['"', '\'']));
     ids.flat_map(str::split_whitespace).any(|id| matches!(id, "debian" | "ubuntu" | "devuan"))
 }
 

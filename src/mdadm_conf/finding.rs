@@ -170,10 +170,7 @@ impl Finding {
         reason: impl Into<String>,
         consequence: impl Into<String>,
     ) -> Self {
-        Self {
-            place: Some(place),
-            ..Self::nowhere(code, severity, reason, consequence)
-        }
+        Self { place: Some(place), ..Self::nowhere(code, severity, reason, consequence) }
     }
 
     pub(super) fn nowhere(

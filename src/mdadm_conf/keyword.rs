@@ -99,9 +99,10 @@ impl Keyword {
     /// The first release that knows it, for a keyword that is not as old as the format.
     #[must_use]
     pub fn first_release(self) -> Option<Version> {
-        TABLE.iter().find(|(keyword, ..)| *keyword == self).and_then(|(.., (major, minor))| {
-            (*major > 0).then_some(Version { major: *major, minor: *minor })
-        })
+        TABLE
+            .iter()
+            .find(|(keyword, ..)| *keyword == self)
+            .and_then(|(.., (major, minor))| (*major > 0).then_some(Version { major: *major, minor: *minor }))
     }
 
     /// All of them, as usually written.
@@ -112,8 +113,21 @@ impl Keyword {
 
 /// The tags of an ARRAY line.
 pub const ARRAY_TAGS: [&str; 15] = [
-    "uuid", "super-minor", "devices", "level", "num-devices", "disks", "spares", "spare-group", "bitmap", "metadata",
-    "container", "member", "name", "auto", "raid-devices",
+    "uuid",
+    "super-minor",
+    "devices",
+    "level",
+    "num-devices",
+    "disks",
+    "spares",
+    "spare-group",
+    "bitmap",
+    "metadata",
+    "container",
+    "member",
+    "name",
+    "auto",
+    "raid-devices",
 ];
 
 /// The word begins with a tag that only an ARRAY line has.

@@ -23,7 +23,9 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 pub use document::{Document, Line, Piece};
-pub use effective::{Array, Auto, AutoRule, Create, Effective, FAMILIES, Item, Metadata, Note, NoteKind, Policy, SysfsEntry, Uuid};
+pub use effective::{
+    Array, Auto, AutoRule, Create, Effective, FAMILIES, Item, Metadata, Note, NoteKind, Policy, SysfsEntry, Uuid,
+};
 pub use finding::{Code, Edit, Finding, Fix, Severity, apply};
 pub use keyword::Keyword;
 pub use lexer::{Place, Word};
@@ -47,5 +49,3 @@ fn groups<K: Hash + Eq>(pairs: impl Iterator<Item = (K, usize)>) -> Vec<Vec<usiz
     groups.retain(|group| group.len() > 1);
     groups
 }
-#[cfg(test)]
-mod tests;

@@ -50,12 +50,7 @@ pub struct Repaired {
 ///
 /// # Errors
 /// A sentence, where the edits would lose an array that mdadm keeps now.
-pub fn repair(
-    sources: &[Source],
-    rules: Rules,
-    machine: Machine<'_>,
-    least: Severity,
-) -> Result<Repaired, String> {
+pub fn repair(sources: &[Source], rules: Rules, machine: Machine<'_>, least: Severity) -> Result<Repaired, String> {
     let mut now = Repaired { sources: sources.to_vec(), done: Vec::new(), left: Vec::new() };
     let before = kept(sources, rules);
     for _ in 0..ROUNDS {
@@ -87,14 +82,15 @@ pub fn repair(
 
 /// Edits that do not touch each other; the rest waits for the next round.
 fn apart(fixes: &[(Code, &Fix)]) -> (Vec<Edit>, Vec<(Code, String)>) {
-    let mut taken: Vec<Edit> = Vec::new();
+    let mut taken: BTreeSet<Edit> = BTreeSet::new();
     let mut ends: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
     let mut done = Vec::new();
     for (code, fix) in fixes {
         if fix.edits.iter().all(|edit| taken.contains(edit)) {
             continue;
         }
-        let appended = |edit: &Edit| *code == Code::MissingArray || (*code == Code::AutoExcludes && edit.start == edit.end);
+        let appended =
+            |edit: &Edit| *code == Code::MissingArray || (*code == Code::AutoExcludes && edit.start == edit.end);
         let clear = |edit: &Edit| {
             let before = ends.range(..(edit.file, edit.end + 1, 0)).next_back();
             before.is_none_or(|(file, _, end)| *file != edit.file || *end < edit.start)
@@ -105,7 +101,7 @@ fn apart(fixes: &[(Code, &Fix)]) -> (Vec<Edit>, Vec<(Code, String)>) {
             done.push((*code, fix.title.clone()));
         }
     }
-    (taken, done)
+    (taken.into_iter().collect(), done)
 }
 
 /// UUIDs of the arrays that mdadm keeps, of the files as they are.

@@ -9,11 +9,12 @@ use super::scan::{Chunk, ScanOptions, probe_dir, scan_recording, snapshot_lines}
 use crate::device::{Content, Device, DeviceKind, Inventory};
 
 /// Files copied as they are.
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     "/proc/self/mountinfo",
     "/proc/swaps",
     "/proc/cmdline",
     "/proc/mdstat",
+    "/run/mdadm/map",
     "/proc/version",
     "/etc/os-release",
     "/etc/hostname",
@@ -25,7 +26,8 @@ const FILES: [&str; 12] = [
 ];
 
 /// Folders whose files are copied.
-const FOLDERS: [&str; 4] = ["/etc/lvm/devices", "/etc/mdadm/mdadm.conf.d", "/etc/originboot", "/etc/originboot/conf.d"];
+const FOLDERS: [&str; 5] =
+    ["/etc/lvm/devices", "/etc/mdadm/mdadm.conf.d", "/etc/mdadm.conf.d", "/etc/originboot", "/etc/originboot/conf.d"];
 
 /// Attributes of a block device.
 const ATTRIBUTES: [&str; 25] = [

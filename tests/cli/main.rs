@@ -8,6 +8,7 @@
     reason = "a test looks at the machine, and a panic is how it fails"
 )]
 
+mod check;
 mod generate;
 mod help;
 #[path = "../support/host.rs"]

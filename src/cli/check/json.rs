@@ -7,22 +7,15 @@ use crate::mdadm_conf::{Array, AutoRule, Effective, FAMILIES, Finding, Metadata,
 
 pub(super) fn report(files: &Files, effective: &Effective<'_>, findings: &[Finding], real: &[RealArray]) -> Value {
     let path = |index: usize| files.sources.get(index).map_or("", |source| source.path.as_str());
-    let place = |at: &Place| {
-        json!({ "file": path(at.file), "line": at.line, "column": at.column, "start": at.start, "end": at.end })
-    };
+    let place = |at: &Place| json!({ "file": path(at.file), "line": at.line, "column": at.column, "start": at.start, "end": at.end });
     let finding = |finding: &Finding| {
-        let related: Vec<Value> = finding
-            .related
-            .iter()
-            .map(|(at, why)| json!({ "place": place(at), "note": why }))
-            .collect();
+        let related: Vec<Value> =
+            finding.related.iter().map(|(at, why)| json!({ "place": place(at), "note": why })).collect();
         let mut lines: Vec<u32> = finding.related.iter().map(|(at, _)| at.line).collect();
         lines.extend(finding.place.map(|at| at.line));
         lines.sort_unstable();
         let edits = |fix: &crate::mdadm_conf::Fix| -> Vec<Value> {
-            let edit = |edit: &crate::mdadm_conf::Edit| {
-                json!({ "file": path(edit.file), "start": edit.start, "end": edit.end, "text": edit.text })
-            };
+            let edit = |edit: &crate::mdadm_conf::Edit| json!({ "file": path(edit.file), "start": edit.start, "end": edit.end, "text": edit.text });
             fix.edits.iter().map(edit).collect()
         };
         json!({

@@ -121,7 +121,7 @@ impl MdadmConf {
     }
 
     fn asks_sysroot(&self) -> bool {
-        self.look.sysroot != PathBuf::from("/")
+        self.look.sysroot != "/"
     }
 
     fn outcome(&self, findings: &[Finding]) -> Outcome {

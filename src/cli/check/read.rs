@@ -76,7 +76,8 @@ impl Files {
             }
             _ => anyhow::Error::new(error).context(format!("reading {shown}")),
         })?;
-        let own = |path: &str| fs::canonicalize(path).ok().zip(fs::canonicalize(file).ok()).is_some_and(|(a, b)| a == b);
+        let own =
+            |path: &str| fs::canonicalize(path).ok().zip(fs::canonicalize(file).ok()).is_some_and(|(a, b)| a == b);
         self.own = [true, false].iter().flat_map(|debian| files::candidates(*debian)).any(|c| own(c.file));
         let root = Root::machine();
         let path = file.to_str().context("the file's name is no UTF-8")?;

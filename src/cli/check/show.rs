@@ -79,8 +79,10 @@ fn line_text(bytes: &[u8]) -> String {
         .collect()
 }
 
+/// Without what moves the cursor, and of a very long text only the start.
 fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    let dots = if text.chars().count() > 400 { "..." } else { "" };
+    text.chars().take(400).map(|c| if c.is_control() { '?' } else { c }).chain(dots.chars()).collect()
 }
 
 /// The last line: how many of what, and what comes next.
@@ -97,7 +99,8 @@ pub(super) fn summary(files: &Files, findings: &[Finding], version: Version) -> 
         return format!("{read}: nothing found (read as mdadm {version} does)\n");
     }
     let fixable = findings.iter().filter(|finding| finding.fix.is_some()).count();
-    let next = match findings.first() {
+    let worst = findings.iter().rev().max_by_key(|finding| finding.severity);
+    let next = match worst {
         Some(first) if fixable == 0 => format!("originboot explain {} says more", first.code.word()),
         Some(first) => format!("--fix repairs {fixable} of them; originboot explain {} says more", first.code.word()),
         None => String::new(),

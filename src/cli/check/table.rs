@@ -7,7 +7,11 @@ use crate::mdadm_conf::{Array, Effective, FAMILIES, Source};
 pub(super) fn render(effective: &Effective<'_>, sources: &[Source]) -> String {
     let mut out = String::new();
     let mut row = |name: &str, value: String| {
-        let _ = writeln!(out, "{name:<12} {}", value.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>());
+        let _ = writeln!(
+            out,
+            "{name:<12} {}",
+            value.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>()
+        );
     };
     row("mdadm", effective.version.to_string());
     for source in sources {
@@ -17,7 +21,8 @@ pub(super) fn render(effective: &Effective<'_>, sources: &[Source]) -> String {
     row("DEVICE", if devices.is_empty() { "partitions containers (default)".to_owned() } else { devices.join(" ") });
     let auto = FAMILIES.iter().filter(|family| !effective.auto.rule(family).allows()).copied().collect::<Vec<_>>();
     row("AUTO", if auto.is_empty() { "all".to_owned() } else { format!("not {}", auto.join(", ")) });
-    let home = effective.homehost.map_or("(the host's name)", |home| if home.text.is_empty() { "<none>" } else { home.text });
+    let home =
+        effective.homehost.map_or("(the host's name)", |home| if home.text.is_empty() { "<none>" } else { home.text });
     row("HOMEHOST", if effective.require_homehost { home.to_owned() } else { format!("{home}, not required") });
     for (name, value) in [
         ("HOMECLUSTER", effective.homecluster.map(|item| item.text.to_owned())),
@@ -38,7 +43,10 @@ pub(super) fn render(effective: &Effective<'_>, sources: &[Source]) -> String {
     for entry in &effective.sysfs {
         let uuid = entry.uuid.map(|uuid| uuid.to_string());
         let attributes: Vec<String> = entry.attributes.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        row("SYSFS", format!("{} {}", entry.name.map(str::to_owned).or(uuid).unwrap_or_default(), attributes.join(" ")));
+        row(
+            "SYSFS",
+            format!("{} {}", entry.name.map(str::to_owned).or(uuid).unwrap_or_default(), attributes.join(" ")),
+        );
     }
     for array in &effective.arrays {
         row("ARRAY", words(array, sources));

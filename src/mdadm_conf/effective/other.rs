@@ -183,12 +183,9 @@ impl<'d> Effective<'d> {
                 "names=no" => self.create.names = false,
                 "bbl=no" => self.create.no_bad_blocks = true,
                 "bbl=yes" => self.create.no_bad_blocks = false,
-                _ => notes.word(
-                    NoteKind::Word,
-                    index,
-                    word,
-                    format!("unrecognised word on CREATE line: {}", word.text),
-                ),
+                _ => {
+                    notes.word(NoteKind::Word, index, word, format!("unrecognised word on CREATE line: {}", word.text))
+                }
             }
         }
     }
@@ -241,9 +238,10 @@ impl<'d> Effective<'d> {
         const TAGS: [&str; 6] = ["path", "type", "metadata", "action", "domain", "auto"];
         let mut rules = Vec::new();
         for (index, word) in line.words.iter().enumerate() {
-            let known = word.text.split_once('=').and_then(|(tag, value)| {
-                TAGS.iter().find(|known| **known == tag).map(|known| (*known, value))
-            });
+            let known = word
+                .text
+                .split_once('=')
+                .and_then(|(tag, value)| TAGS.iter().find(|known| **known == tag).map(|known| (*known, value)));
             match known {
                 Some(rule) => rules.push(rule),
                 None => {

@@ -27,7 +27,11 @@ fn place(array: &Array<'_>) -> Place {
 
 fn names(context: &Context<'_>, found: &mut Vec<Finding>) {
     let effective = context.effective;
+    let stops = effective.first_duplicate().map(|(first, _)| first);
+    let message = effective.duplicate_message().unwrap_or_default();
     for group in effective.duplicates() {
+        // mdadm prints the first pair and ends.
+        let says = if group.first().copied() == stops { message.as_str() } else { "" };
         let mut arrays = group.iter().filter_map(|index| effective.arrays.get(*index));
         let Some(first) = arrays.next() else { continue };
         for later in arrays {
@@ -50,7 +54,7 @@ fn names(context: &Context<'_>, found: &mut Vec<Finding>) {
                     "mdadm --assemble --scan stops here: nothing is assembled",
                 )
                 .with(place(first), "first here")
-                .says(&effective.duplicate_message().unwrap_or_default())
+                .says(says)
                 .fixed(fix),
             );
         }
@@ -144,8 +148,9 @@ fn spellings(effective: &Effective<'_>, found: &mut Vec<Finding>) {
 /// Up to 4.2 `name=` alone says which array is meant; the next release drops such a line.
 fn old_identity(effective: &Effective<'_>, found: &mut Vec<Finding>) {
     for array in &effective.arrays {
-        let other = array.uuid.is_some() || array.super_minor.is_some() || array.devices.is_some();
-        if let Some(title) = array.title.filter(|_| !other && !(array.container.is_some() && array.member.is_some())) {
+        let contained = array.container.is_some() && array.member.is_some();
+        let other = array.uuid.is_some() || array.super_minor.is_some() || array.devices.is_some() || contained;
+        if let Some(title) = array.title.filter(|_| !other) {
             found.push(Finding::new(
                 Code::NoId,
                 Severity::Degrading,
@@ -163,9 +168,9 @@ fn order(effective: &Effective<'_>, found: &mut Vec<Finding>) {
         lines().filter_map(|a| Some((device_of(a.name?.text), place(a)))).collect();
     for array in &effective.arrays {
         let Some(container) = array.container else { continue };
-        let later = by_name.get(device_of(container.text)).filter(|at| {
-            (at.file, at.start) > (array.place.file, array.place.start)
-        });
+        let later = by_name
+            .get(device_of(container.text))
+            .filter(|at| (at.file, at.start) > (array.place.file, array.place.start));
         if let Some(at) = later {
             found.push(
                 Finding::new(
@@ -187,9 +192,10 @@ fn devices(context: &Context<'_>, found: &mut Vec<Finding>) {
     let only_containers = effective.devices.iter().all(|word| word.text.eq_ignore_ascii_case("containers"));
     if only_containers {
         // Where a rejected word was meant to be `partitions`, its own fix does it.
-        let meant = effective.notes.iter().any(|note| {
-            note.keyword == Some(Keyword::Device) && note.says.to_ascii_lowercase().contains("partition")
-        });
+        let meant = effective
+            .notes
+            .iter()
+            .any(|note| note.keyword == Some(Keyword::Device) && note.says.to_ascii_lowercase().contains("partition"));
         let fix = (!meant).then(|| edits::insert_behind("add partitions".to_owned(), last.place, " partitions"));
         found.push(
             Finding::new(

@@ -100,7 +100,10 @@ fn crlf(original: &[Document<'_>], file: usize, meant: &Effective<'_>, version: 
     let (severity, consequence) = match lost {
         0 if same => (Severity::Cosmetic, "nothing is lost in this file".to_owned()),
         0 => (Severity::Degrading, "mdadm takes the last word of each line for another word".to_owned()),
-        1 => (Severity::Breaking, "one array is lost, and the last word of each line is taken for another one".to_owned()),
+        1 => (
+            Severity::Breaking,
+            "one array is lost, and the last word of each line is taken for another one".to_owned(),
+        ),
         n => (Severity::Breaking, format!("{n} arrays are lost, and the last word of each line is another one")),
     };
     let edits = ends.iter().map(|at| Edit { file, start: *at, end: at + 1, text: String::new() }).collect();

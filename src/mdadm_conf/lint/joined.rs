@@ -121,9 +121,7 @@ fn is_commented_head(comment: &str) -> bool {
     let mut words = text.split_whitespace();
     let Some(first) = words.next() else { return false };
     match Keyword::of(first, Version::MAIN) {
-        Some(Keyword::Array) => {
-            words.next().is_none_or(|next| next.starts_with(['/', '<']) || next.contains('='))
-        }
+        Some(Keyword::Array) => words.next().is_none_or(|next| next.starts_with(['/', '<']) || next.contains('=')),
         Some(keyword) => text.starts_with(first) && keyword.word() == first,
         None => false,
     }

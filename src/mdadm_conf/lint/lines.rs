@@ -10,9 +10,13 @@ use crate::mdadm_conf::lexer::{Place, Word};
 use crate::mdadm_conf::version::Version;
 use crate::settings::nearest;
 
+/// Findings of one logical line. A line of ten megabytes has a million wrong words, and nobody reads them.
+const MOST: usize = 100;
+
 pub(super) fn check(context: &Context<'_>, covered: &Covered) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut ended = None;
+    let (mut last, mut count) = (None, 0);
     for note in &context.effective.notes {
         if covered.contains(&(note.place.file, note.place.start)) {
             continue;
@@ -24,6 +28,11 @@ pub(super) fn check(context: &Context<'_>, covered: &Covered) -> Vec<Finding> {
             ended = Some(note.line);
         }
         let Some(line) = context.line(note.line) else { continue };
+        count = if last == Some(note.line) { count + 1 } else { 1 };
+        last = Some(note.line);
+        if count > MOST {
+            continue;
+        }
         if let Some(finding) = one(context, note, line) {
             let quiet = finding.says.is_empty();
             found.push(if quiet { finding.says(&note.says) } else { finding });
@@ -155,8 +164,10 @@ fn unknown_keyword(context: &Context<'_>, note: &Note, line: &Line<'_>) -> Findi
     if is_array_tag(word) {
         let before = note.line.1.checked_sub(1).and_then(|index| context.line((note.line.0, index)));
         let goes_on = before.is_some_and(|line| Keyword::of(&line.head.text, version) == Some(Keyword::Array));
-        let indent = Fix::one("indent it, so that it continues the ARRAY line", Place { end: place.start, ..place }, " ");
-        let reason = format!("\"{word}\" is a word of an ARRAY line and stands in column 1, where a keyword is expected");
+        let indent =
+            Fix::one("indent it, so that it continues the ARRAY line", Place { end: place.start, ..place }, " ");
+        let reason =
+            format!("\"{word}\" is a word of an ARRAY line and stands in column 1, where a keyword is expected");
         return Finding::new(Code::Keyword, Severity::Breaking, place, reason, lost).fixed(goes_on.then_some(indent));
     }
     let meant = meant_keyword(word);

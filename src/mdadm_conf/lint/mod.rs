@@ -13,7 +13,6 @@ use super::finding::Finding;
 use super::lexer::Place;
 use super::version::Version;
 
-
 /// What the rules depend on besides the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {

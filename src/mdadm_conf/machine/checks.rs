@@ -90,7 +90,10 @@ impl Checks<'_> {
             found.push(Finding::nowhere(
                 Code::ImsmPlatform,
                 Severity::Cosmetic,
-                format!("{} is an Intel container: mdadm assembles it where it finds the controller's firmware", real.shown()),
+                format!(
+                    "{} is an Intel container: mdadm assembles it where it finds the controller's firmware",
+                    real.shown()
+                ),
                 "on another controller, or without efivarfs in the image, it needs IMSM_NO_PLATFORM=1",
             ));
         }
@@ -178,7 +181,9 @@ impl Checks<'_> {
             let level = level_name(real.level.unwrap_or_default());
             wrong(given.place, format!("{} is {level}", real.shown()), Some(format!("level={level}")));
         }
-        if let Some(given) = line.disks.filter(|given| real.disks > 0 && i64::from(given.value) != i64::from(real.disks)) {
+        if let Some(given) =
+            line.disks.filter(|given| real.disks > 0 && i64::from(given.value) != i64::from(real.disks))
+        {
             let reason = format!("{} has {} devices", real.shown(), real.disks);
             wrong(given.place, reason, Some(format!("num-devices={}", real.disks)));
         }
@@ -204,11 +209,7 @@ impl Checks<'_> {
                 .filter_map(|member| member.paths.first().map(String::as_str))
                 .collect();
             if !outside.is_empty() {
-                let fix = edits::insert_behind(
-                    "add them".to_owned(),
-                    list.place,
-                    &format!(",{}", outside.join(",")),
-                );
+                let fix = edits::insert_behind("add them".to_owned(), list.place, &format!(",{}", outside.join(",")));
                 found.push(
                     Finding::new(
                         Code::DevicesList,
@@ -304,7 +305,9 @@ impl Checks<'_> {
         let lined: Vec<(&RealArray, &Array<'_>)> = lined.collect();
         for (upper, line) in lined.iter().filter(|(real, _)| real.depth > 1 && real.inside.is_none()) {
             let below = lined.iter().filter(|(lower, _)| {
-                let under = |name: &str| self.host.inventory.down_from(name).iter().any(|d| Some(&d.name) == lower.running.as_ref());
+                let under = |name: &str| {
+                    self.host.inventory.down_from(name).iter().any(|d| Some(&d.name) == lower.running.as_ref())
+                };
                 upper.members.iter().any(|member| under(&member.name))
             });
             for (lower, first) in below.filter(|(_, first)| first.line > line.line) {

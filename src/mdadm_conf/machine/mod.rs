@@ -2,8 +2,6 @@
 
 mod checks;
 mod line;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,13 +118,14 @@ pub fn arrays(host: &Host<'_>) -> Vec<RealArray> {
     }
     for array in &mut all {
         whole(array);
-        let names: Vec<&String> =
-            array.running.iter().chain(array.members.iter().map(|member| &member.name)).collect();
+        let names: Vec<&String> = array.running.iter().chain(array.members.iter().map(|member| &member.name)).collect();
         let carries = carried.iter().filter(|(_, below)| names.iter().any(|name| below.contains(*name)));
         array.carries = carries.map(|(point, _)| *point).collect();
         array.depth = depth(inventory, array);
     }
-    all.sort_by(|a, b| (a.depth, !a.container, &a.running, &a.title).cmp(&(b.depth, !b.container, &b.running, &b.title)));
+    all.sort_by(|a, b| {
+        (a.depth, !a.container, &a.running, &a.title).cmp(&(b.depth, !b.container, &b.running, &b.title))
+    });
     all
 }
 
