@@ -121,7 +121,7 @@ impl MdadmConf {
     }
 
     fn asks_sysroot(&self) -> bool {
-        self.look.sysroot != "/"
+        self.look.sysroot.as_os_str() != "/"
     }
 
     fn outcome(&self, findings: &[Finding]) -> Outcome {
