@@ -40,7 +40,9 @@ impl Boot {
     pub fn begin(console: bool) -> Result<Self, String> {
         private_dir(std::path::Path::new(RUN_DIR))?;
         let mut state = State::load();
-        let mut machine = Machine::early(state.not_answering.clone(), console);
+        // Whoever types a command may have plugged a disk in again: it is asked, whatever its name did before.
+        let silent = if console { state.not_answering.clone() } else { Vec::new() };
+        let mut machine = Machine::early(silent, console);
         let line = CommandLine::parse(&text("/proc/cmdline", 64 << 10));
         let plan = match text(PLAN, 8 << 20) {
             empty if empty.is_empty() => BootPlan::default(),
@@ -221,9 +223,12 @@ pub(super) fn each_second(start: u64, limit: u64) -> ExitCode {
         decision = boot.decide_at(start, limit);
     }
     // A device that was slow once is asked again before anything is done or given up without it.
-    let once =
-        matches!(decision, Decision::Act(_)) || (matches!(decision, Decision::Refuse(_)) && boot.state.said.is_none());
-    if once && boot.machine.ask_all_again() {
+    let due = match decision {
+        Decision::Act(_) => !boot.state.stopped,
+        Decision::Refuse(_) => boot.state.said.is_none(),
+        _ => false,
+    };
+    if due && boot.machine.ask_all_again() {
         boot.inventory = boot.machine.look();
         decision = boot.decide_at(start, limit);
     }
@@ -251,6 +256,8 @@ impl Boot {
             let ran = self.machine.run(&crate::execute::Command::new(["mdadm", "--run", &format!("/dev/{array}")], 20));
             self.machine.say(if ran.ok() { Level::Info } else { Level::Error }, &ran.summary());
         }
+        // What is on them may bring root up at once.
+        self.machine.run(&crate::execute::Command::new(["udevadm", "settle", "--timeout=10"], 15));
         self.inventory = self.machine.look();
     }
 

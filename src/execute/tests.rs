@@ -186,7 +186,7 @@ impl Host for Fake {
 }
 
 fn detached() -> String {
-    let seen = volume_groups([&scan(hdd(), TEXT)].into_iter());
+    let seen = volume_groups([&scan(hdd(), TEXT)]);
     let sets = LvmCache.discover(&seen);
     crate::backend::lvm_cache::detached_text(&seen[0].vg, &[ssd()], &sets.iter().collect::<Vec<_>>()).unwrap()
 }
