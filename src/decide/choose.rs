@@ -62,16 +62,19 @@ fn nothing(why: &str) -> Decision {
 /// Root's LV: by the ids that the host recorded, unless the kernel's `root=` names another LV; without a record by
 /// `root=` alone, where just one LV is called so.
 fn find_root<'g>(s: &Situation<'_>, groups: &'g [VgSeen]) -> Option<(&'g VgSeen, &'g Lv)> {
-    let called = |(group, lv): &(&'g VgSeen, &'g Lv)| {
+    let is = |vg: &str, lv: &str| {
         let path = |p: &str| s.line.root.strip_prefix(p);
-        path("/dev/mapper/") == Some(&names::dm_name(&group.vg.name, &lv.name, None))
-            || path("/dev/").and_then(|rest| rest.split_once('/')) == Some((&group.vg.name, &lv.name))
+        path("/dev/mapper/") == Some(&names::dm_name(vg, lv, None))
+            || path("/dev/").and_then(|rest| rest.split_once('/')) == Some((vg, lv))
     };
+    let called = |(group, lv): &(&'g VgSeen, &'g Lv)| is(&group.vg.name, &lv.name);
     let planned = s.plan.root.as_ref().and_then(|root| {
         let group = groups.iter().find(|g| g.vg.id == root.vg_id)?;
         group.vg.lvs.iter().find(|lv| lv.id == root.lv_id).map(|lv| (group, lv))
     });
-    if planned.as_ref().is_some_and(called) {
+    // Another VG may have the same name: only the recorded ids are root, there or not.
+    let recorded = s.plan.root.as_ref().is_some_and(|root| is(&root.vg, &root.lv));
+    if recorded || planned.as_ref().is_some_and(called) {
         return planned;
     }
     let mut named = groups.iter().flat_map(|g| g.vg.visible_lvs().map(move |lv| (g, lv))).filter(called);

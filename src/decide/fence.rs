@@ -19,8 +19,11 @@ pub(super) fn groups(inventory: &Inventory) -> (Vec<VgSeen>, Vec<Id>) {
     // A PV that was taken into its VG again is listed there, whatever tag is left.
     let rest = without(&fenced);
     fenced.retain(|id| {
-        let tag = tag(id);
-        inventory.pv(id).is_some() && rest.iter().any(|g| g.vg.tags.contains(&tag) && g.vg.pv(id).is_none())
+        let Some((_, scan)) = inventory.pv(id) else { return false };
+        let own = volume_groups([scan]);
+        // A tag speaks for its own VG only.
+        let same = |g: &VgSeen| own.iter().any(|o| o.vg.id == g.vg.id);
+        rest.iter().any(|g| same(g) && g.vg.tags.contains(&tag(id)) && g.vg.pv(id).is_none())
     });
     (without(&fenced), fenced)
 }
