@@ -156,7 +156,27 @@ step lvm lvcreate -q -y -n home -L 64M vg0 "$hdd1"
 STRIPED = "-i 2 -I 64"
 RAID1 = "--type raid1 -m 1 --nosync"
 
+# Root on RAID5 of three disks whose write journal is on the SSD.
+JOURNAL = (
+    "modprobe raid456\n"
+    + array("bulk", 1, 5, [f'"$(disk hdd{i})"' for i in (1, 2, 3)]).rstrip("\n").replace(" --assume-clean", "")
+    + """ --write-journal "$(disk ssd)"
+hdd=/dev/md1
+step lvm pvcreate -q "$hdd"
+step lvm vgcreate -q vg0 "$hdd"
+step lvm lvcreate -q -y -n root -L 256M vg0
+step lvm lvcreate -q -y -n home -L 64M vg0
+fill root home
+mdadm --wait "$hdd"
+"""
+)
+
 LAYOUTS = {
+    "raid5-journal": Spec(
+        {"hdd1": 240, "hdd2": 240, "hdd3": 240, "ssd": 128},
+        JOURNAL + CLOSE + STOP_ARRAYS,
+        files=mdadm_conf("bulk"),
+    ),
     "pool-writethrough": Spec(TWO_DISKS, VG + pool("writethrough") + "fill root home\n" + CLOSE),
     "striped-writethrough": Spec(THREE_DISKS, on_two(STRIPED) + pool("writethrough") + "fill root home\n" + CLOSE),
     "raid1-writethrough": Spec(THREE_DISKS, on_two(RAID1) + pool("writethrough") + "fill root home\n" + CLOSE),
