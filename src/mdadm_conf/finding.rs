@@ -70,6 +70,7 @@ codes! {
     RunOn "CONF_RUNON" "two lines have run together",
     OrphanCont "CONF_ORPHAN_CONT" "an indented line belongs to a line that is gone",
     Backslash "CONF_BACKSLASH" "a backslash does not continue a line",
+    Quote "CONF_QUOTE" "a quote is not closed on its line",
     NameVersion "CONF_NAME_VERSION" "this mdadm does not accept the array's name",
     ForeignName "CONF_FOREIGN_NAME" "an array's name has a host before it",
     SuperMinor "CONF_SUPER_MINOR" "super-minor= works with 0.90 metadata only",
@@ -113,7 +114,7 @@ impl Code {
 }
 
 /// Replaces bytes of a file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Edit {
     /// Index of the file.
     pub file: usize,
@@ -210,7 +211,8 @@ impl Finding {
 /// The bytes with these edits made; of edits that overlap the first counts. `edits` may be in any order.
 #[must_use]
 pub fn apply(bytes: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
-    edits.sort();
+    // Stable: lines that are added at one place keep their order.
+    edits.sort_by_key(|edit| (edit.start, edit.end));
     edits.dedup();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

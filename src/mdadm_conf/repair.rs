@@ -1,6 +1,6 @@
 //! All checks together, and the edits that put right what they find.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::effective::{Effective, Uuid};
 use super::finding::{Code, Edit, Finding, Fix, Severity, apply};
@@ -21,11 +21,11 @@ pub fn examine(sources: &[Source], rules: Rules, machine: Machine<'_>) -> Vec<Fi
         let meant = Meant::of(sources);
         let files = meant.documents(sources);
         let effective = Effective::of(&files, rules.version);
-        for finding in check_machine(&files, &effective, host, arrays) {
-            // What the machine says of a place is more than what the text says of it.
-            findings.retain(|old| old.code != finding.code || old.place.is_none() || old.place != finding.place);
-            findings.push(finding);
-        }
+        let seen = check_machine(&files, &effective, host, arrays);
+        // What the machine says of a place is more than what the text says of it.
+        let told: HashSet<_> = seen.iter().filter_map(|finding| Some((finding.code, finding.place?))).collect();
+        findings.retain(|old| old.place.is_none_or(|place| !told.contains(&(old.code, place))));
+        findings.extend(seen);
         let none = arrays.is_empty();
         for finding in findings.iter_mut().filter(|finding| finding.code == Code::NoArrays && !none) {
             finding.severity = Severity::Degrading;
@@ -82,11 +82,12 @@ pub fn repair(sources: &[Source], rules: Rules, machine: Machine<'_>, least: Sev
 
 /// Edits that do not touch each other; the rest waits for the next round.
 fn apart(fixes: &[(Code, &Fix)]) -> (Vec<Edit>, Vec<(Code, String)>) {
-    let mut taken: BTreeSet<Edit> = BTreeSet::new();
+    let mut taken: Vec<Edit> = Vec::new();
+    let mut known: HashSet<&Edit> = HashSet::new();
     let mut ends: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
     let mut done = Vec::new();
     for (code, fix) in fixes {
-        if fix.edits.iter().all(|edit| taken.contains(edit)) {
+        if fix.edits.iter().all(|edit| known.contains(edit)) {
             continue;
         }
         let appended =
@@ -98,10 +99,11 @@ fn apart(fixes: &[(Code, &Fix)]) -> (Vec<Edit>, Vec<(Code, String)>) {
         if fix.edits.iter().all(|edit| appended(edit) || clear(edit)) {
             ends.extend(fix.edits.iter().map(|edit| (edit.file, edit.start, edit.end)));
             taken.extend(fix.edits.iter().cloned());
+            known.extend(&fix.edits);
             done.push((*code, fix.title.clone()));
         }
     }
-    (taken.into_iter().collect(), done)
+    (taken, done)
 }
 
 /// UUIDs of the arrays that mdadm keeps, of the files as they are.

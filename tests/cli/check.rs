@@ -288,6 +288,15 @@ fn a_container_comes_before_its_arrays() {
          ARRAY /dev/md/Volume0 container={container} member=0 UUID={volume}\n"
     );
     assert_eq!(lines, wanted);
+    // A line without its UUID gets it, and with AUTO -all the array inside needs one of its own, behind it.
+    host.put(CONF, "AUTO -all\nARRAY /dev/md/imsm0 metadata=imsm # fakeraid\n");
+    assert!(own(&host, &[]).1.contains("boot-breaking") || own(&host, &[]).1.contains("CONF_AUTO_EXCLUDES"));
+    assert_eq!(own(&host, &["--fix", "--yes"]).0, 0);
+    let (first, second) = wanted.trim_end().split_once('\n').unwrap();
+    assert_eq!(text(&host), format!("AUTO -all\n{first} # fakeraid\n{second}\n"));
+    host.put(CONF, "AUTO -all\n");
+    assert_eq!(own(&host, &["--fix", "--yes"]).0, 0);
+    assert_eq!(text(&host), format!("AUTO -all\n{wanted}"));
     host.put(CONF, &lines);
     let (status, shown, _) = own(&host, &[]);
     assert_eq!(status, 0, "{shown}");

@@ -299,7 +299,10 @@ fn what_depends_on_the_release() {
     assert_eq!(codes("28-devices-space-list.conf", "4.2")[0].0, "CONF_WORD");
     assert_eq!(codes("31-new-keywords.conf", "main").len(), 2);
     let foreign = b"ARRAY /dev/md/nas:0 UUID=5a6b0c11:9f3e2d70:41c8e7aa:0b19d4f2\n";
-    let worst = |version| found("f", foreign, version).iter().map(|f| (f.code.word(), f.severity)).max();
+    let worst = |version| {
+        let found = found("f", foreign, version);
+        found.iter().max_by_key(|f| f.severity).map(|f| (f.code.word(), f.severity))
+    };
     assert_eq!(worst("4.2"), Some(("CONF_FOREIGN_NAME", Severity::Cosmetic)));
     assert_eq!(worst("4.4"), Some(("CONF_NAME_VERSION", Severity::Degrading)));
     assert_eq!(worst("4.5"), Some(("CONF_FOREIGN_NAME", Severity::Cosmetic)));
@@ -333,6 +336,13 @@ fn one_of_each() {
         ("CONF_BACKSLASH", format!("ARRAY /dev/md0 UUID={ONE}\\\n")),
         ("CONF_ORDER", format!("ARRAY /dev/md/v container=/dev/md/i member=0\nARRAY /dev/md/i UUID={ONE}\n")),
         ("CONF_HOMEHOST_NAME", format!("HOMEHOST v\nARRAY /dev/md/v UUID={ONE}\n")),
+        ("CONF_QUOTE", format!("ARRAY \"/dev/md0 UUID={ONE}\n")),
+        ("-", format!("ARRAY \"/dev/md0\" UUID='{ONE}'\n")),
+        ("CONF_VALUE", "ARRAY /dev/md0 UUID=00000000:00000000:00000000:00000000\n".to_owned()),
+        ("CONF_NAME_VERSION", format!("ARRAY /dev/sda1 UUID={ONE}\n")),
+        ("CONF_NAME_VERSION", format!("ARRAY '/dev/md/a b' UUID={ONE}\n")),
+        ("CONF_DUP_ID", "ARRAY a devices=/dev/sda,/dev/sdb\nARRAY b devices=/dev/sda,/dev/sdb\n".to_owned()),
+        ("CONF_DUP_ID", format!("ARRAY <ignore> UUID={ONE}\nARRAY a UUID={ONE}\n")),
         ("CONF_IGNORED", "MAILADDR a b\n".to_owned()),
         ("CONF_KEYWORD", format!("ARRY /dev/md0 UUID={ONE}\n")),
         ("CONF_BOM", format!("\u{feff}ARRAY /dev/md0 UUID={ONE}\n")),

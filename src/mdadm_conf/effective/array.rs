@@ -240,7 +240,7 @@ fn old_name(name: &str) -> bool {
 }
 
 /// What 4.3 and later do not accept about a name: the part they look at, and why.
-fn new_name(name: &str, posix: bool) -> Option<(&str, &'static str)> {
+pub(crate) fn new_name(name: &str, posix: bool) -> Option<(&str, &'static str)> {
     let minor = |text: &str| {
         let (value, rest) = leading_number(text);
         rest.is_empty() && !text.is_empty() && (0..1 << 20).contains(&value)

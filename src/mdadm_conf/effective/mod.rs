@@ -13,6 +13,7 @@ use super::lexer::{Place, Word};
 use super::version::Version;
 
 pub use array::Array;
+pub(super) use array::new_name;
 pub use other::{Auto, AutoRule, Create, Policy, SysfsEntry};
 pub use values::{FAMILIES, Metadata, Uuid};
 

@@ -1,11 +1,12 @@
 //! Of the ARRAY lines together, and of what DEVICE lets through to them.
 
 use super::{Context, edits};
-use crate::mdadm_conf::effective::{Array, Effective};
+use crate::mdadm_conf::effective::{Array, Effective, new_name};
 use crate::mdadm_conf::finding::{Code, Finding, Fix, Severity};
 use crate::mdadm_conf::groups;
 use crate::mdadm_conf::keyword::Keyword;
 use crate::mdadm_conf::lexer::Place;
+use crate::mdadm_conf::version::Version;
 
 pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -75,12 +76,14 @@ fn is_chosen(name: &str) -> bool {
 fn identities(context: &Context<'_>, found: &mut Vec<Finding>) {
     let arrays = &context.effective.arrays;
     let ids = arrays.iter().enumerate().filter_map(|(index, array)| {
+        let list = array.devices.map(|list| list.text);
+        // A UUID alone is enough for two lines to fit one array.
         let id = match (array.uuid, array.super_minor) {
-            (Some(uuid), _) => uuid.value.0,
-            (None, Some(minor)) => u128::try_from(minor.value).ok()?,
-            _ => return None,
+            (Some(uuid), _) => (Some(uuid.value), None, None),
+            (None, Some(minor)) => (None, Some(minor.value), list),
+            (None, None) => (None, None, Some(list?)),
         };
-        Some(((id, array.uuid.is_some(), array.member.map(|m| m.text)), index))
+        Some(((id, array.member.map(|m| m.text)), index))
     });
     for group in groups(ids) {
         let mut group = group.iter().filter_map(|index| arrays.get(*index));
@@ -97,6 +100,7 @@ fn identities(context: &Context<'_>, found: &mut Vec<Finding>) {
                 (Some(a), Some(b)) if is_chosen(a.text) && !is_chosen(b.text) => first,
                 _ => later,
             };
+            let both = first.is_ignored() == later.is_ignored() && first.uuid.is_some();
             let at = later.uuid.map_or(later.place, |uuid| uuid.place);
             let other = first.uuid.map_or(first.place, |uuid| uuid.place);
             found.push(
@@ -109,7 +113,7 @@ fn identities(context: &Context<'_>, found: &mut Vec<Finding>) {
                 )
                 .with(other, "the other line")
                 .says(&message)
-                .fixed(removal(context, drop)),
+                .fixed(removal(context, drop).filter(|_| both)),
             );
         }
     }
@@ -269,6 +273,17 @@ fn hosts(effective: &Effective<'_>, found: &mut Vec<Finding>) {
     for array in &effective.arrays {
         let Some(name) = array.name else { continue };
         let bare = name.text.strip_prefix("/dev/md/").unwrap_or(name.text);
+        let narrow = Version { major: 4, minor: 4 };
+        let outside = name.text.starts_with('/') && !name.text.starts_with("/dev/md");
+        if !array.is_ignored() && (outside || new_name(name.text, narrow.posix_names()).is_some()) {
+            let (severity, what) = match outside {
+                true => (Severity::Degrading, "is no path of an array"),
+                false => (Severity::Cosmetic, "is a name that mdadm 4.3 and 4.4 do not accept"),
+            };
+            let consequence = "those drop it, and the array is assembled under another name (md127)";
+            let reason = format!("{} {what}", name.text);
+            found.push(Finding::new(Code::NameVersion, severity, name.place, reason, consequence));
+        }
         if let Some((host, rest)) = bare.split_once(':').filter(|(_, rest)| !rest.is_empty()) {
             found.push(Finding::new(
                 Code::ForeignName,

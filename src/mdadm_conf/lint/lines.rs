@@ -39,6 +39,7 @@ pub(super) fn check(context: &Context<'_>, covered: &Covered) -> Vec<Finding> {
         }
     }
     found.extend(values(context));
+    found.extend(quotes(context));
     found
 }
 
@@ -166,8 +167,7 @@ fn unknown_keyword(context: &Context<'_>, note: &Note, line: &Line<'_>) -> Findi
         let goes_on = before.is_some_and(|line| Keyword::of(&line.head.text, version) == Some(Keyword::Array));
         let indent =
             Fix::one("indent it, so that it continues the ARRAY line", Place { end: place.start, ..place }, " ");
-        let reason =
-            format!("\"{word}\" is a word of an ARRAY line and stands in column 1, where a keyword is expected");
+        let reason = format!("\"{word}\" is a word of an ARRAY line and stands where a keyword is expected");
         return Finding::new(Code::Keyword, Severity::Breaking, place, reason, lost).fixed(goes_on.then_some(indent));
     }
     let meant = meant_keyword(word);
@@ -288,6 +288,33 @@ fn bad_value(context: &Context<'_>, note: &Note, word: &Word<'_>) -> Finding {
     Finding::new(Code::Value, Severity::Degrading, note.place, reason, consequence).fixed(fix)
 }
 
+/// Quotes that the end of the line closes, without a message.
+fn quotes(context: &Context<'_>) -> Vec<Finding> {
+    let words = context.files.iter().flat_map(|document| {
+        let words = document.lines.iter().flat_map(Line::all);
+        words.filter_map(|word| Some((word, document.bytes.get(word.place.start..word.place.end)?)))
+    });
+    let open = words.filter(|(_, raw)| {
+        let quotes = raw.iter().filter(|b| matches!(b, b'\'' | b'"'));
+        let open = quotes.fold(None, |open, b| match open {
+            None => Some(*b),
+            Some(quote) if quote == *b => None,
+            other => other,
+        });
+        open.is_some()
+    });
+    let finding = |(word, _): (&Word<'_>, &[u8])| {
+        Finding::new(
+            Code::Quote,
+            Severity::Degrading,
+            word.place,
+            "a quote is not closed; it ends with the line",
+            format!("everything up to there is one word to mdadm: \"{}\"", shortened(&word.text)),
+        )
+    };
+    open.take(MOST).map(finding).collect()
+}
+
 /// Values that mdadm takes without a word, for something that was hardly meant.
 fn values(context: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -296,6 +323,15 @@ fn values(context: &Context<'_>) -> Vec<Finding> {
         String::from_utf8_lossy(bytes).into_owned()
     };
     for array in &context.effective.arrays {
+        if let Some(uuid) = array.uuid.filter(|uuid| uuid.value.0 == 0) {
+            found.push(Finding::new(
+                Code::Value,
+                Severity::Degrading,
+                uuid.place,
+                "a UUID of zeros is no array's: it was printed for one whose superblock could not be read",
+                "the line finds no array, or one that has no UUID",
+            ));
+        }
         if let Some(metadata) = array.metadata.filter(|m| m.value.family == "0.90") {
             let text = word(metadata.place);
             if metadata.value.minor == 9 {

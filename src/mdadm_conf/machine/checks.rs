@@ -66,7 +66,10 @@ impl Checks<'_> {
     fn array(&self, real: &RealArray, found: &mut Vec<Finding>) {
         let lines = self.lines(real);
         match lines.as_slice() {
-            [] => found.extend(self.missing(real)),
+            [] => match self.unfinished(real) {
+                Some(line) => found.extend(self.finish(real, line)),
+                None => found.extend(self.missing(real)),
+            },
             [line] => self.line(real, line, found),
             [first, second, ..] => {
                 // Lines with one UUID are told by the text already.
@@ -103,15 +106,53 @@ impl Checks<'_> {
         if real.is_needed() { Severity::Breaking } else { Severity::Degrading }
     }
 
+    /// A line that was dropped for want of an identity, and was meant for this array by its name or as the only one of
+    /// its kind.
+    fn unfinished(&self, real: &RealArray) -> Option<&Array<'_>> {
+        let name = name_for(self.host, real);
+        let dropped = || self.effective.dropped.iter();
+        let by_name = dropped().find(|line| {
+            line.name.is_some_and(|given| name.as_ref().is_some_and(|name| same_device(given.text, name)))
+        });
+        let alone = |line: &&Array<'_>| {
+            let fits = |other: &RealArray| line.metadata.is_some_and(|given| given.value.family == other.metadata);
+            fits(real) && self.arrays.iter().filter(|other| fits(other)).count() == 1
+        };
+        by_name.or_else(|| dropped().find(alone))
+    }
+
+    fn finish(&self, real: &RealArray, line: &Array<'_>) -> Option<Finding> {
+        let uuid = real.uuid?;
+        let words = self.files.get(line.line.0)?.lines.get(line.line.1)?;
+        let last = words.words.last().unwrap_or(&words.head).place;
+        Some(
+            Finding::new(
+                Code::NoId,
+                Self::severity(real),
+                line.place,
+                format!("the line does not say that it is about {}", real.shown()),
+                "mdadm drops the line: the array is not assembled by it, or under another name (md127)",
+            )
+            .fixed(Some(edits::insert_behind("add its UUID".to_owned(), last, &format!(" UUID={uuid}")))),
+        )
+    }
+
     fn missing(&self, real: &RealArray) -> Option<Finding> {
         let family = match real.metadata.as_str() {
             "0.90" => "0.90",
             text if text.starts_with("1.") => "1.x",
             "imsm" => "imsm",
             "ddf" => "ddf",
-            // An array in a container comes with its container.
-            _ => return None,
+            _ => "",
         };
+        // An array in a container comes with it, where AUTO lets it.
+        let holder = real.inside.as_ref().and_then(|(name, _)| {
+            self.arrays.iter().find(|other| other.running.as_ref() == Some(name)).map(|holder| holder.metadata.as_str())
+        });
+        let family = holder.unwrap_or(family);
+        if family.is_empty() || (real.inside.is_some() && self.effective.auto.rule(family).allows()) {
+            return None;
+        }
         let (line, end) = (array_line(self.host, real), self.end());
         let fix = line.zip(end).map(|(line, (at, text))| Fix {
             title: format!("add {line}"),

@@ -171,7 +171,30 @@ mdadm --wait "$hdd"
 """
 )
 
+# Root on a RAID0 in an Intel container, as a fakeraid has it. Virtual disks have no Intel controller and no SCSI serial:
+# mdadm is told so by the variables that its own tests use, in the images through a udev rule.
+IMSM = """
+modprobe raid0
+export IMSM_NO_PLATFORM=1 IMSM_DEVNAME_AS_SERIAL=1
+step mdadm --create /dev/md127 --quiet --run --metadata=imsm --raid-devices=2 "$(disk hdd1)" "$(disk hdd2)"
+step mdadm --create /dev/md126 --quiet --run --level=0 --raid-devices=2 /dev/md127
+hdd=/dev/md126
+step lvm pvcreate -q "$hdd"
+step lvm vgcreate -q vg0 "$hdd"
+step lvm lvcreate -q -y -n root -L 256M vg0
+step lvm lvcreate -q -y -n home -L 64M vg0
+fill root home
+"""
+IMSM_RULE = {
+    "/etc/udev/rules.d/10-imsm-test.rules": 'ENV{IMSM_NO_PLATFORM}="1", ENV{IMSM_DEVNAME_AS_SERIAL}="1"\n',
+}
+
 LAYOUTS = {
+    "imsm-raid0": Spec(
+        {"hdd1": 240, "hdd2": 240},
+        IMSM + CLOSE + "mdadm --stop --quiet /dev/md126; mdadm --stop --quiet /dev/md127\n",
+        files={**IMSM_RULE, "/etc/mdadm/mdadm.conf": HOMEHOST + "ARRAY <ignore> UUID=" + UUIDS["boot"] + "\n"},
+    ),
     "raid5-journal": Spec(
         {"hdd1": 240, "hdd2": 240, "hdd3": 240, "ssd": 128},
         JOURNAL + CLOSE + STOP_ARRAYS,
