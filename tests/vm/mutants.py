@@ -137,6 +137,34 @@ MUTANTS = (
         "if false {",
         "1f-refused-states@cloned-disk",
     ),
+    Mutant(
+        "conf-duplicates",
+        "src/mdadm_conf/effective/mod.rs",
+        'groups(named.filter(|(name, _)| *name != "<ignore>"))',
+        "groups(named.take(0))",
+        "40-duplicate-array",
+    ),
+    Mutant(
+        "conf-missing-array",
+        "src/mdadm_conf/machine/checks.rs",
+        "None => found.extend(self.missing(real)),",
+        "None => {}",
+        "41-md127-names",
+    ),
+    Mutant(
+        "conf-excluded-member",
+        "src/mdadm_conf/machine/checks.rs",
+        "if out.is_empty() || real.inside.is_some() {",
+        "if true || out.is_empty() {",
+        "42-device-excludes-journal",
+    ),
+    Mutant(
+        "conf-container-uuid",
+        "src/mdadm_conf/machine/checks.rs",
+        "by_name.or_else(|| dropped().find(alone))",
+        "by_name.or_else(|| dropped().find(alone)).filter(|_| false)",
+        "43-imsm-container",
+    ),
 )
 
 
