@@ -4,7 +4,7 @@ mod bootplan;
 mod cmdline;
 #[cfg(feature = "cli")]
 mod file;
-#[cfg(feature = "cli")]
+#[cfg(feature = "conf")]
 mod nearest;
 mod planned;
 mod policy;
@@ -13,7 +13,7 @@ pub use bootplan::{BootPlan, BootPlanError, PlannedMount, PlannedPv, PvRole, Sta
 pub use cmdline::{CommandLine, Request};
 #[cfg(feature = "cli")]
 pub use file::{ADMIN_FILE, ADMIN_FOLDER, Layer, MAX_SETTINGS, Settings, SettingsError, VENDOR_FILE};
-#[cfg(feature = "cli")]
+#[cfg(feature = "conf")]
 pub use nearest::{hint, nearest};
 pub use planned::{NoPlan, RootLv, plan_for, role, stack_below};
 pub use policy::{Action, Policy, PolicyError};
