@@ -296,8 +296,9 @@ mod tests {
     #[test]
     fn a_gentle_child_is_interrupted_not_killed() {
         let script = "trap 'echo put right; exit 7' INT; while :; do sleep 0.05; done";
-        let mut command = Command::new(["sh", "-c", script], 0);
-        command.limit = Duration::from_millis(300);
+        // A job in the background inherits an ignored SIGINT, which no shell can trap.
+        let mut command = Command::new(["env", "--default-signal=INT", "sh", "-c", script], 0);
+        command.limit = Duration::from_secs(2);
         command.gentle = true;
         let ran = run(&command);
         assert_eq!((ran.status, ran.timed_out, ran.output.trim()), (Some(7), true, "put right"));
