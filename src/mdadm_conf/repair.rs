@@ -53,8 +53,11 @@ pub struct Repaired {
 pub fn repair(sources: &[Source], rules: Rules, machine: Machine<'_>, least: Severity) -> Result<Repaired, String> {
     let mut now = Repaired { sources: sources.to_vec(), done: Vec::new(), left: Vec::new() };
     let before = kept(sources, rules);
-    for _ in 0..ROUNDS {
+    for round in 0.. {
         now.left = examine(&now.sources, rules, machine);
+        if round == ROUNDS {
+            break;
+        }
         let fixes: Vec<(Code, &Fix)> = now
             .left
             .iter()

@@ -416,6 +416,12 @@ fn the_smallest_edits() {
         ),
         (format!("Array a UUID={ONE}\n"), format!("ARRAY a UUID={ONE}\n")),
         (
+            format!("AUTO -all +1.x # why\n  +imsm # and\nARRAY a UUID={ONE}\n"),
+            format!("AUTO -all # why\n # and\nARRAY a UUID={ONE}\n"),
+        ),
+        (format!("ARRAY a UUID=\"{ONE}#x\"\n"), format!("ARRAY a UUID=\"{ONE}#x\"\n")),
+        (format!("ARRAY a UUID={ONE} 'b\\'\n"), format!("ARRAY a UUID={ONE} 'b\\'\n")),
+        (
             format!("ARRAY <IGNORE> UUID={ONE}\nARRAY <IGNORE> UUID={TWO}\n"),
             format!("ARRAY <IGNORE> UUID={ONE}\nARRAY <ignore> UUID={TWO}\n"),
         ),

@@ -34,13 +34,17 @@ pub(super) fn comment_out(title: String, document: &Document<'_>, line: &Line<'_
 
 /// Takes a word away with the blanks before it.
 pub(super) fn remove_word(title: String, document: &Document<'_>, place: Place) -> Fix {
-    let before = document.bytes.get(..place.start).unwrap_or_default();
-    let blanks = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
-    let mut fix = Fix::one(title, place, "");
-    if let Some(edit) = fix.edits.first_mut() {
-        edit.start -= blanks;
-    }
-    fix
+    remove_words(title, document, std::iter::once(place))
+}
+
+/// The same of several; what stands between them, such as a comment, stays.
+pub(super) fn remove_words(title: String, document: &Document<'_>, places: impl Iterator<Item = Place>) -> Fix {
+    let edit = |place: Place| {
+        let before = document.bytes.get(..place.start).unwrap_or_default();
+        let blanks = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        Edit { file: place.file, start: place.start - blanks, end: place.end, text: String::new() }
+    };
+    Fix { title, edits: places.map(edit).collect() }
 }
 
 /// Puts text behind a word.

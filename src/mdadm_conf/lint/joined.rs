@@ -140,13 +140,16 @@ fn backslash(document: &Document<'_>, line: &Line<'_>, index: usize) -> Finding 
         _ => "it becomes a part of the word, and the value makes no sense",
     };
     let title = "remove the backslash".to_owned();
-    let fix = if alone {
-        edits::remove_word(title, document, word.place)
-    } else {
-        Fix::one(title, Place { start: word.place.end.saturating_sub(1), ..word.place }, "")
+    // The last letter of the word need not be the last byte of it: quotes and NUL bytes are not letters.
+    let fix = match document.bytes.get(word.place.start..word.place.end) {
+        Some(b"\\") if alone => Some(edits::remove_word(title, document, word.place)),
+        Some(raw) if raw.ends_with(b"\\") && !raw.contains(&0) => {
+            Some(Fix::one(title, Place { start: word.place.end.saturating_sub(1), ..word.place }, ""))
+        }
+        _ => None,
     };
     let reason = "a backslash is a letter like any other: a line is continued by a blank at the start of the next one";
-    Finding::new(Code::Backslash, severity, word.place, reason, consequence).fixed(Some(fix))
+    Finding::new(Code::Backslash, severity, word.place, reason, consequence).fixed(fix)
 }
 
 /// Names and UUIDs given twice on one line: two lines in one.

@@ -81,10 +81,10 @@ fn one(context: &Context<'_>, note: &Note, line: &Line<'_>) -> Option<Finding> {
                 "the words of an AUTO line are taken in order, and one before this has decided about all the rest",
                 "arrays of these kinds are treated as the word before says, not as these do",
             )
-            .fixed(Some(edits::remove_word(
+            .fixed(Some(edits::remove_words(
                 "remove what has no effect".to_owned(),
                 document,
-                Place { end: last, ..place },
+                line.words.iter().skip(note.word.unwrap_or(0)).map(|word| word.place),
             )))
         }
         NoteKind::AutoSecond => {
@@ -280,6 +280,7 @@ fn bad_value(context: &Context<'_>, note: &Note, word: &Word<'_>) -> Finding {
         _ => context.file(note.place.file).and_then(|document| {
             let raw = document.bytes.get(note.place.start..note.place.end)?;
             let hash = raw.iter().position(|b| *b == b'#')?;
+            (!raw.iter().any(|b| matches!(b, b'\'' | b'"'))).then_some(())?;
             Uuid::parse(uuid?.split('#').next()?)?;
             let at = Place { start: note.place.start + hash, end: note.place.start + hash, ..note.place };
             Some(Fix::one("put a blank before the comment", at, " "))
