@@ -77,7 +77,9 @@ pub fn repair(sources: &[Source], rules: Rules, machine: Machine<'_>, least: Sev
         }
     }
     let after = kept(&now.sources, rules);
-    match before.difference(&after).next() {
+    // What the machine knows to be gone may go.
+    let gone = |uuid: &&Uuid| machine.is_some_and(|(_, real)| !real.iter().any(|array| array.uuid == Some(**uuid)));
+    match before.difference(&after).find(|uuid| !gone(uuid)) {
         Some(lost) => Err(format!("the edits would lose the array {lost}; nothing is changed")),
         None => Ok(now),
     }

@@ -216,6 +216,18 @@ fn no_repair_while_an_array_is_not_seen_whole() {
 }
 
 #[test]
+fn an_array_that_was_made_anew_under_its_old_name() {
+    let host = server();
+    let lines = lines(&host);
+    let old = "ARRAY /dev/md/md0 metadata=1.2 UUID=5a6b0c11:9f3e2d70:41c8e7aa:0b19d4f2\n";
+    host.put(CONF, &format!("{old}{lines}"));
+    assert!(own(&host, &[]).1.contains("only one of them is here"));
+    assert_eq!(own(&host, &["--fix", "--yes"]).0, 1);
+    assert_eq!(own(&host, &["--fix", "--yes", "--allow-absent"]).0, 0);
+    assert_eq!(text(&host), lines);
+}
+
+#[test]
 fn members_are_let_through() {
     let host = server();
     let lines = lines(&host);

@@ -471,6 +471,11 @@ proptest! {
                 }
             }
             if let Ok(done) = repair(&sources, rules(version), None, Severity::Cosmetic) {
+                let after = comments(&done.sources[0].bytes);
+                for comment in comments(&bytes) {
+                    let kept = after.iter().any(|now| now.windows(comment.len()).any(|part| *part == *comment));
+                    prop_assert!(kept, "lost {:?} of {:?}", String::from_utf8_lossy(&comment), String::from_utf8_lossy(&bytes));
+                }
                 prop_assert_eq!(examine(&done.sources, rules(version), None), done.left);
             }
         }

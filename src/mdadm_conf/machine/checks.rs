@@ -24,6 +24,7 @@ pub fn check_machine(
     }
     checks.order(&mut found);
     checks.stale(&mut found);
+    checks.reused(&mut found);
     checks.pasted(&mut found);
     sort(&mut found);
     found
@@ -395,6 +396,37 @@ impl Checks<'_> {
                     "the line does nothing; if the array was taken away for good, remove it",
                 ),
             });
+        }
+    }
+
+    /// One name for an array that is here and one that is not: the array was made anew, and its line added to the old one.
+    fn reused(&self, found: &mut Vec<Finding>) {
+        let here =
+            |line: &Array<'_>| line.uuid.is_some_and(|uuid| self.arrays.iter().any(|r| r.uuid == Some(uuid.value)));
+        for group in self.effective.duplicates() {
+            let lines: Vec<&Array<'_>> = group.iter().filter_map(|index| self.effective.arrays.get(*index)).collect();
+            let &[first, later] = lines.as_slice() else { continue };
+            let (Some(name), Some(_), Some(_)) = (later.name, first.uuid, later.uuid) else { continue };
+            let gone = match (here(first), here(later)) {
+                (true, false) => later,
+                (false, true) => first,
+                _ => continue,
+            };
+            let Some(document) = self.files.get(gone.line.0) else { continue };
+            let Some(line) = document.lines.get(gone.line.1) else { continue };
+            let fix = edits::remove_line("remove the line of the array that is not here".to_owned(), document, line);
+            found.push(
+                Finding::new(
+                    Code::DupName,
+                    Severity::Breaking,
+                    name.place,
+                    format!("two arrays have the name {}, and only one of them is here", name.text),
+                    "mdadm --assemble --scan stops here: nothing is assembled",
+                )
+                .with(first.name.map_or(first.place, |name| name.place), "first here")
+                .with(gone.place, "no device here is a member of this one")
+                .fixed(Some(fix)),
+            );
         }
     }
 
