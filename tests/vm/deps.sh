@@ -27,6 +27,7 @@ need() {
     have "$1" || { echo "$1 is still missing after installing $2" >&2; exit 3; }
 }
 
+need python3 python3
 need qemu-img qemu-utils
 need qemu-system-x86_64 qemu-system-x86
 [ -f /usr/share/seabios/bios-256k.bin ] || get seabios
