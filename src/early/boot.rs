@@ -133,7 +133,7 @@ impl Boot {
 
     /// Tells a refusal, once, and records it.
     pub fn hold(&mut self, refusal: &Refusal) {
-        let lines = super::explain::lines(refusal);
+        let lines = super::explain::lines(refusal, self.state.arrays_started);
         let sum = Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(lines.join("\n").as_bytes());
         if self.state.said == Some(sum) {
             return;
@@ -200,8 +200,9 @@ impl Boot {
     }
 }
 
-/// Called about once a second by `local-block`. Never sleeps. Always succeeds: any trouble of ours leaves the stock
-/// image's own way.
+/// Called about once a second by `local-block`. Does not sleep, but in the stock image's last seconds, when nobody would
+/// ask again and a late origin still owes the SSD its time ([`LAST_SECONDS`]). Always succeeds: any
+/// trouble of ours leaves the stock image's own way.
 pub(super) fn each_second(start: u64, limit: u64) -> ExitCode {
     let mut boot = match Boot::begin(true) {
         Ok(boot) => boot,
