@@ -1,8 +1,10 @@
 //! From a stack and a system to rendered files: what `generate` and `install` share.
 
+use super::check::facts::{self, Texts};
 use super::{Look, Usage};
 use crate::device::Inventory;
 use crate::dialect::{self, KernelModules, RenderError, Rendered, lvm_config, resolve};
+use crate::mdadm_conf::{ImageLine, Source, files, image_lines};
 use crate::settings::{BootPlan, NoPlan, plan_for};
 use crate::sys::Root;
 use crate::sys::host::{KernelTexts, built_plan, find_tool, generated_kernels, kernels, read_settings};
@@ -11,6 +13,9 @@ use std::path::PathBuf;
 
 /// Longest of LVM's files that is read, in bytes: `lvm.conf` has 120 KB, nearly all comment.
 const MAX_LVM: u64 = 4 << 20;
+
+/// Longest mdadm.conf that is read, in bytes.
+const MAX_MDADM_CONF: u64 = 16 << 20;
 
 /// The system that images are built on, as against the stack that they are built for.
 #[derive(Debug, Clone, clap::Args)]
@@ -26,6 +31,8 @@ pub(super) struct Wanted {
     pub(super) inventory: Inventory,
     /// `Err`: root needs nothing, with the reason.
     pub(super) plan: Result<BootPlan, NoPlan>,
+    /// What the image's mdadm.conf lacks; `Err`: why it stays as it is, a sentence.
+    arrays: Result<Vec<ImageLine>, String>,
 }
 
 /// What one kernel's image is to hold.
@@ -44,7 +51,7 @@ impl Target {
     pub(super) fn wanted(&self, look: &Look) -> anyhow::Result<Wanted> {
         let target = Root::new(&self.tools_root)?;
         let settings = read_settings(&target).map_err(|e| Usage(e.to_string()))?;
-        let (_, inventory) = look.inventory()?;
+        let (root, inventory) = look.inventory()?;
         let mut plan = plan_for(&inventory, "/", settings.policy);
         if let Ok(plan) = &mut plan {
             let known = generated_kernels(&target);
@@ -54,9 +61,28 @@ impl Target {
         }
         match plan {
             Err(e @ (NoPlan::NotMounted(_) | NoPlan::NoText(_))) => Err(e.into()),
-            plan => Ok(Wanted { target, inventory, plan }),
+            plan => {
+                let arrays = arrays(&target, &root, &inventory);
+                Ok(Wanted { target, inventory, plan, arrays })
+            }
         }
     }
+}
+
+/// The lines for the image's mdadm.conf, by the file that mdadm's hook copies from `target`.
+fn arrays(target: &Root, root: &Root, inventory: &Inventory) -> Result<Vec<ImageLine>, String> {
+    let mut source = None;
+    for candidate in files::candidates(true) {
+        let path = candidate.file;
+        if let Some(bytes) =
+            target.read(path, MAX_MDADM_CONF).map_err(|e| format!("{e}; the image gets no line added"))?
+        {
+            source = Some(Source { path: path.to_owned(), bytes });
+            break;
+        }
+    }
+    let texts = Texts::read(root);
+    image_lines(source.as_ref(), facts::version(target), &texts.host(inventory))
 }
 
 impl Wanted {
@@ -89,7 +115,8 @@ impl Wanted {
             return Ok(Outfit::Missing(missing));
         }
         let version = env!("CARGO_PKG_VERSION");
-        let input = dialect::Input { version, kernel: &kernel, modules: &modules, tools: &tools, plan };
+        let arrays = self.arrays.as_deref().unwrap_or_default();
+        let input = dialect::Input { version, kernel: &kernel, modules: &modules, tools: &tools, plan, arrays };
         match dialect::initramfs_tools(input) {
             Ok(files) => Ok(Outfit::Files(files)),
             Err(e @ RenderError::Control { .. }) => Ok(Outfit::Missing(vec![e.to_string()])),
@@ -111,6 +138,7 @@ impl Wanted {
         let (conf, devices) = (text("/etc/lvm/lvm.conf")?, text("/etc/lvm/devices/system.devices")?);
         let files = lvm_config::LvmFiles { conf: conf.as_deref(), devices: devices.as_deref() };
         warnings.extend(lvm_config::findings(files, plan));
+        warnings.extend(self.arrays.as_ref().err().cloned());
         Ok(warnings)
     }
 }

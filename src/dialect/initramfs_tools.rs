@@ -4,6 +4,7 @@ use super::engine::{self, RenderError, checked};
 use super::manifest::{MANIFEST, Rendered, sha256};
 use super::modules::{KernelModules, Resolution};
 use super::resolve::{ResolvedModule, Tool};
+use crate::mdadm_conf::ImageLine;
 use crate::settings::BootPlan;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -34,6 +35,8 @@ pub struct Input<'a> {
     pub tools: &'a [Tool],
     /// The boot plan.
     pub plan: &'a BootPlan,
+    /// ARRAY lines that the image's mdadm.conf lacks.
+    pub arrays: &'a [ImageLine],
 }
 
 #[derive(Serialize)]
@@ -57,6 +60,14 @@ struct Copied<'a> {
     path: &'a str,
     links: &'a [String],
     why: &'a str,
+}
+
+#[derive(Serialize)]
+struct ArrayLine<'a> {
+    uuid: &'a str,
+    /// What a line about another array of this name begins with.
+    start: String,
+    line: &'a str,
 }
 
 #[derive(Serialize)]
@@ -123,6 +134,12 @@ fn context(input: Input<'_>) -> Result<tera::Context, RenderError> {
         }
         tools.push(Copied { name: &tool.name, path: &tool.path, links: &tool.links, why: &tool.why });
     }
+    let mut arrays = Vec::new();
+    for ImageLine { name, uuid, line } in input.arrays {
+        let start = if name.is_empty() { format!("ARRAY UUID={uuid}") } else { format!("ARRAY {name} ") };
+        checked(&start)?;
+        arrays.push(ArrayLine { uuid: checked(uuid)?, start, line: checked(line)? });
+    }
     builtin.sort_unstable();
     builtin.dedup();
     let mut context = tera::Context::new();
@@ -132,6 +149,7 @@ fn context(input: Input<'_>) -> Result<tera::Context, RenderError> {
     context.insert("builtin", &builtin);
     context.insert("dependencies", &dependencies);
     context.insert("tools", &tools);
+    context.insert("arrays", &arrays);
     context.insert("plan", input.plan.to_string().trim_end());
     Ok(context)
 }
@@ -183,7 +201,7 @@ mod tests {
     fn every_variable_of_every_template_is_given() {
         let kernel = KernelModules::parse(super::super::KernelFiles::default());
         let plan = BootPlan::default();
-        let input = Input { version: "1", kernel: &kernel, modules: &[], tools: &[], plan: &plan };
+        let input = Input { version: "1", kernel: &kernel, modules: &[], tools: &[], plan: &plan, arrays: &[] };
         let given = context(input).unwrap();
         let tera = engine::engine(TEMPLATES).unwrap();
         for (name, _) in TEMPLATES {

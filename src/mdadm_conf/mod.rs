@@ -12,6 +12,7 @@ mod effective;
 pub mod files;
 mod finding;
 pub mod glob;
+mod image;
 mod keyword;
 mod lexer;
 mod lint;
@@ -27,6 +28,7 @@ pub use effective::{
     Array, Auto, AutoRule, Create, Effective, FAMILIES, Item, Metadata, Note, NoteKind, Policy, SysfsEntry, Uuid,
 };
 pub use finding::{Code, Edit, Finding, Fix, Severity, apply};
+pub use image::{ImageLine, image_lines};
 pub use keyword::Keyword;
 pub use lexer::{Place, Word};
 pub use lint::{Meant, Rules, Source, check, documents};

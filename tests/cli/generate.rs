@@ -176,3 +176,104 @@ fn an_image_rebuilt_while_the_ssd_is_away_still_knows_what_it_stood_on() {
     assert_eq!(run(&Host::from_text(&left)).status.code(), Some(0));
     assert!(plan().contains(cache), "{}", plan());
 }
+
+const CONF: &str = "etc/mdadm/mdadm.conf";
+
+/// The home server's ARRAY lines, in order.
+fn array_lines(host: &Host) -> Vec<String> {
+    let out = crate::at(host.path(), &["check", "mdadm-conf", "--print-array-lines"]).output().unwrap();
+    let lines: Vec<String> = String::from_utf8(out.stdout).unwrap().lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    lines
+}
+
+/// `conf` on the system, and the image's copy after the rendered hook has run behind mdadm's; with what was said.
+fn image_copy(host: &Host, conf: &str, copy: &str) -> (String, String) {
+    let system = System::new();
+    if !conf.is_empty() {
+        system.put(CONF, conf);
+    }
+    let to = system.path().join("new");
+    let out = generate(host, &system, &["--output", to.to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(0), "{}", said(&out));
+    let image = tempfile::tempdir().unwrap();
+    let file = image.path().join(CONF);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, copy).unwrap();
+    let script = "manual_add_modules() { :; }; force_load() { :; }; copy_exec() { :; }; copy_file() { :; }; . \"$1\"";
+    let run = |twice: &str| {
+        let out = std::process::Command::new("sh")
+            .args(["-ec", script, "sh"])
+            .arg(to.join("hook.sh"))
+            .env("DESTDIR", image.path())
+            .output()
+            .unwrap();
+        assert!(out.status.success() && out.stderr.is_empty(), "{twice}{out:?}");
+        fs::read_to_string(&file).unwrap()
+    };
+    let once = run("");
+    assert_eq!(run("again: "), once);
+    (once, said(&out))
+}
+
+#[test]
+fn the_image_s_mdadm_conf_lists_what_root_needs_and_nothing_twice() {
+    let host = Host::new("home-server");
+    let lines = array_lines(&host);
+    let all: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    // Everything is listed, whatever else stands there and in which order.
+    let mine = format!("# mine\nMAILADDR root\n{}\n{}\n\n{}", lines[2], lines[0], lines[1].replace(" UUID", "\n UUID"));
+    for conf in [all.as_str(), &mine] {
+        assert_eq!(image_copy(&host, conf, conf), (conf.to_owned(), String::new()));
+    }
+    // One is not; the last line has no end, and what was commented out is no line.
+    let short = format!("{}\n#{}\n{}", lines[0], lines[2], lines[1]);
+    let (copy, said) = image_copy(&host, &short, &short);
+    assert_eq!(said, "");
+    let added = format!("\n# Added by originboot, which found no line about this array:\n{}\n", lines[2]);
+    assert_eq!(copy, format!("{short}{added}"));
+    // No line at all, or no file: mdadm's hook makes a file of what it finds. Here it found the first.
+    let made = format!("HOMEHOST <system>\n{}\n", lines[0].replace("metadata=1.2", "metadata=1.2 name=host:md0"));
+    for conf in ["HOMEHOST nas\n", ""] {
+        let (copy, said) = image_copy(&host, conf, &made);
+        assert_eq!(said, "");
+        assert!(copy.starts_with(&made), "{copy}");
+        let arrays: Vec<&str> = copy.lines().skip(2).filter(|line| line.starts_with("ARRAY")).collect();
+        assert_eq!(arrays, lines[1..]);
+    }
+    // The folder beside the file is not in the image.
+    let system = System::new();
+    system.put(CONF, &lines[..2].join("\n"));
+    system.put("etc/mdadm/mdadm.conf.d/a.conf", &lines[2]);
+    assert!(String::from_utf8(generate(&host, &system, &[]).stdout).unwrap().contains(&lines[2]));
+}
+
+#[test]
+fn a_name_that_another_line_has_is_not_given_again() {
+    let host = Host::new("home-server");
+    let lines = array_lines(&host);
+    let other = format!("ARRAY <ignore> UUID=77e1a40b:c2d95f18:8e03b6d4:f1a2c3b4\n{}\n{}\n", lines[0], lines[1]);
+    let name = lines[2].split(' ').nth(1).unwrap();
+    let spare = "ARRAY NAME devices=/dev/sdx,/dev/sdy\n".replace("NAME", name);
+    let (copy, said) = image_copy(&host, &format!("{other}{spare}"), &format!("{other}{spare}"));
+    assert_eq!(said, "");
+    assert_eq!(copy.matches(name).count(), 1, "{copy}");
+    assert!(copy.ends_with(&format!("{}\n", lines[2].replace(&format!(" {name}"), ""))), "{copy}");
+}
+
+#[test]
+fn a_file_that_keeps_the_machine_from_booting_is_named_and_left() {
+    let host = Host::new("home-server");
+    let lines = array_lines(&host);
+    let ignored = lines[2].split_once("UUID").unwrap().1;
+    for (code, conf) in [
+        ("CONF_DUP_NAME", format!("{0}\n{1}\n{0}\n", lines[0], lines[1])),
+        ("CONF_IGNORE_MEMBER", format!("{}\n{}\nARRAY <ignore> UUID{ignored}\n", lines[0], lines[1])),
+        ("CONF_EXCLUDES_MEMBER", format!("DEVICE /dev/sd[abc]*\n{}\n", lines[0])),
+    ] {
+        let (copy, said) = image_copy(&host, &conf, &conf);
+        assert_eq!(copy, conf);
+        assert!(said.contains(code) && said.contains("originboot check mdadm-conf --fix"), "{code}: {said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}

@@ -12,6 +12,7 @@
 use originboot::device::lvm::{Area, Id, MdaText, PvLabel, PvScan, Vg};
 use originboot::device::{Content, DevNo, Device, DeviceKind, Hardware, Inventory};
 use originboot::dialect::{self, Dialect, KernelFiles, KernelModules, MANIFEST, Rendered, resolve};
+use originboot::mdadm_conf::ImageLine;
 use originboot::settings::BootPlan;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -103,8 +104,30 @@ fn render(scenario: &Path, modules: impl Fn(&mut String)) -> Result<Vec<Rendered
     };
     let tools = resolve::tools(&needs, find).unwrap();
     assert!(resolve::missing_links(&needs, &tools).is_empty());
-    let input = dialect::Input { version: "0.0.0", kernel: &kernel, modules: &modules, tools: &tools, plan: &plan };
+    let arrays = arrays(scenario);
+    let input = dialect::Input {
+        version: "0.0.0",
+        kernel: &kernel,
+        modules: &modules,
+        tools: &tools,
+        plan: &plan,
+        arrays: &arrays,
+    };
     Ok(dialect::initramfs_tools(input).unwrap())
+}
+
+/// ARRAY lines that mdadm.conf of this scenario lacks: `array.lines`.
+fn arrays(scenario: &Path) -> Vec<ImageLine> {
+    let lines = fs::read_to_string(scenario.join("array.lines")).unwrap_or_default();
+    let word = |line: &str, n| line.split(' ').nth(n).unwrap().to_owned();
+    lines
+        .lines()
+        .map(|line| ImageLine {
+            name: word(line, 1),
+            uuid: line.split_once("UUID=").unwrap().1.to_owned(),
+            line: line.to_owned(),
+        })
+        .collect()
 }
 
 fn rendered(scenario: &Path) -> Vec<Rendered> {

@@ -14,6 +14,23 @@ const MAX_TEXT: u64 = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Facts {
     inventory: Inventory,
+    texts: Texts,
+}
+
+impl Facts {
+    pub fn read(look: &Look) -> anyhow::Result<Self> {
+        let (root, inventory) = look.inventory()?;
+        Ok(Self { inventory, texts: Texts::read(&root) })
+    }
+
+    pub fn host(&self) -> Host<'_> {
+        self.texts.host(&self.inventory)
+    }
+}
+
+/// What a [`Host`] borrows besides the inventory.
+#[derive(Debug)]
+pub(in crate::cli) struct Texts {
     mdstat: String,
     map: String,
     fstab: String,
@@ -21,26 +38,24 @@ pub(super) struct Facts {
     hostname: String,
 }
 
-impl Facts {
-    pub fn read(look: &Look) -> anyhow::Result<Self> {
-        let (root, inventory) = look.inventory()?;
-        let mut hostname = text(&root, "/etc/hostname").trim().to_owned();
+impl Texts {
+    pub fn read(root: &Root) -> Self {
+        let mut hostname = text(root, "/etc/hostname").trim().to_owned();
         if hostname.is_empty() {
-            hostname = text(&root, "/proc/sys/kernel/hostname").trim().to_owned();
+            hostname = text(root, "/proc/sys/kernel/hostname").trim().to_owned();
         }
-        Ok(Self {
-            inventory,
-            mdstat: text(&root, "/proc/mdstat"),
-            map: text(&root, "/run/mdadm/map"),
-            fstab: text(&root, "/etc/fstab"),
-            cmdline: text(&root, "/proc/cmdline"),
+        Self {
+            mdstat: text(root, "/proc/mdstat"),
+            map: text(root, "/run/mdadm/map"),
+            fstab: text(root, "/etc/fstab"),
+            cmdline: text(root, "/proc/cmdline"),
             hostname,
-        })
+        }
     }
 
-    pub fn host(&self) -> Host<'_> {
+    pub fn host<'h>(&'h self, inventory: &'h Inventory) -> Host<'h> {
         Host {
-            inventory: &self.inventory,
+            inventory,
             mdstat: &self.mdstat,
             map: &self.map,
             fstab: &self.fstab,
@@ -62,7 +77,7 @@ pub(super) fn is_debian(root: &Root) -> bool {
 }
 
 /// The installed mdadm, else the newest whose rules are known.
-pub(super) fn version(root: &Root) -> Version {
+pub(in crate::cli) fn version(root: &Root) -> Version {
     if root.is_machine()
         && let Ok(Ok(output)) =
             duct::cmd("mdadm", ["--version"]).stdin_null().stderr_to_stdout().stdout_capture().unchecked().start().map(

@@ -1,6 +1,6 @@
 //! `originboot check mdadm-conf`: what mdadm makes of its configuration, what will go wrong at boot, and the repair.
 
-mod facts;
+pub(super) mod facts;
 mod json;
 mod read;
 mod show;

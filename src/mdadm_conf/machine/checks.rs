@@ -30,6 +30,18 @@ pub fn check_machine(
     found
 }
 
+/// Those of `wanted` that no line is about, and that mdadm does not assemble for want of one as well as with one.
+pub(in crate::mdadm_conf) fn unlisted<'r>(
+    files: &[Document<'_>],
+    effective: &Effective<'_>,
+    host: &Host<'_>,
+    arrays: &[RealArray],
+    wanted: &[&'r RealArray],
+) -> Vec<&'r RealArray> {
+    let checks = Checks { files, effective, host, arrays };
+    wanted.iter().copied().filter(|real| checks.lines(real).is_empty() && checks.missing(real).is_some()).collect()
+}
+
 struct Checks<'c> {
     files: &'c [Document<'c>],
     effective: &'c Effective<'c>,
@@ -462,7 +474,7 @@ fn listed(list: &str, path: &str) -> bool {
 }
 
 /// Two names of one device (mdadm `config.c:devname_matches`).
-fn same_device(a: &str, b: &str) -> bool {
+pub(in crate::mdadm_conf) fn same_device(a: &str, b: &str) -> bool {
     let bare = |name: &str| -> String {
         let name = name.strip_prefix("/dev/md/").or_else(|| name.strip_prefix("/dev/")).unwrap_or(name);
         match name.strip_prefix("md") {

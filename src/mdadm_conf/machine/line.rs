@@ -48,14 +48,18 @@ pub fn array_line(host: &Host<'_>, array: &RealArray) -> Option<String> {
 #[must_use]
 pub fn needed_lines(host: &Host<'_>) -> Vec<String> {
     let all = arrays(host);
+    needed(&all).into_iter().filter_map(|array| array_line(host, array)).collect()
+}
+
+/// The arrays that [`needed_lines`] is about.
+pub(in crate::mdadm_conf) fn needed(all: &[RealArray]) -> Vec<&RealArray> {
     let known = all.iter().any(RealArray::is_needed);
-    let holds = |array: &&RealArray| {
+    let holds = |array: &RealArray| {
         all.iter().any(|other| {
             other.is_needed() && other.inside.as_ref().is_some_and(|(name, _)| Some(name) == array.running.as_ref())
         })
     };
-    let wanted = all.iter().filter(|array| !known || array.is_needed() || holds(array));
-    wanted.filter_map(|array| array_line(host, array)).collect()
+    all.iter().filter(|array| !known || array.is_needed() || holds(array)).collect()
 }
 
 /// Paths of arrays in fstab and on the kernel command line, and where each stands; a partition's number taken off.

@@ -2,6 +2,7 @@
 
 import pathlib
 import shutil
+import subprocess
 
 from .base import Base, Overlay
 from .env import Broken, build_once, digest
@@ -26,6 +27,16 @@ def originboot(system: Base, stage: pathlib.Path, stage_key: str, snapshot: path
     files = {**CONFIG, **(files or {})}
     key = digest(system.key, stage_key, snapshot.parent.name, *[part for item in sorted(files.items()) for part in item])
     return build_once("image", f"originboot-{key}", lambda work: _build(system, files, [(stage, snapshot)], work)) / "initrd.img"
+
+
+def text(image: pathlib.Path, name: str) -> str:
+    """A file of an image."""
+    archive = image.read_bytes()
+    # An archive that is not compressed may come first.
+    packed = archive[max(0, archive.find(b"\x28\xb5\x2f\xfd")) :]
+    plain = subprocess.run(["zstd", "-dcq"], input=packed, capture_output=True, check=True).stdout
+    command = ["cpio", "-i", "--quiet", "--to-stdout", name.lstrip("/")]
+    return subprocess.run(command, input=plain, capture_output=True, check=True).stdout.decode()
 
 
 def _build(system: Base, files: dict, product: list, work: pathlib.Path):

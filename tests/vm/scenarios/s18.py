@@ -1,6 +1,7 @@
 """A home server: /boot on RAID1 and the PV on RAID5 of three disks, the cache on RAID0 of two SSDs, one SSD pulled.
-Variant `no-array-line`: mdadm.conf does not know the cache's array (it would be md127)."""
+Variant `no-array-line`: mdadm.conf does not know the cache's array (it would be md127); the image's copy does."""
 
+from harness import images
 from harness.layout_table import mdadm_conf
 from harness.scenario import scenario
 from harness.steps import OPT_IN, detached
@@ -19,5 +20,11 @@ def run(vm):
     layout = vm.layout("home-server")
     files = mdadm_conf("boot", "bulk") if vm.variant == "no-array-line" else {}
     vm.stock_gives_up(layout, ["ssd2"], files)
-    _, first = detached(vm, layout, vm.image(layout, OPT_IN, files), without=["ssd2"], steps=BOOT)
+    image = vm.image(layout, OPT_IN, files)
+    listed = images.text(image, "/etc/mdadm/mdadm.conf")
+    whole = mdadm_conf("boot", "bulk", "cache")["/etc/mdadm/mdadm.conf"]
+    wanted = {line for line in whole.splitlines() if line.startswith("ARRAY")}
+    lines = [line for line in listed.splitlines() if line.startswith("ARRAY")]
+    vm.check(set(lines) == wanted and len(lines) == len(wanted), f"the image's mdadm.conf has {lines}")
+    _, first = detached(vm, layout, image, without=["ssd2"], steps=BOOT)
     first.expect(boot="boot files")

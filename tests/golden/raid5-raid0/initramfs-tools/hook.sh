@@ -44,3 +44,16 @@ copy_file binary /usr/sbin/thin_repair || true
 copy_file binary /usr/sbin/thin_restore || true
 # udevadm: keeps udev still while the VG changes
 copy_exec /usr/sbin/udevadm || lost /usr/sbin/udevadm
+
+# mdadm.conf, which mdadm's hook has copied or made: a line for what root needs and the file does not list. Never a second
+# line about an array, and never a name twice: mdadm would assemble nothing at all.
+list_array()
+{
+	grep -s '^ARRAY' "$mdadm_conf" | grep -q -i -F -e "UUID=$1" -e "$2" && return 0
+	printf '\n# Added by originboot, which found no line about this array:\n%s\n' "$3" >>"$mdadm_conf"
+}
+
+mdadm_conf=${DESTDIR:?}/etc/mdadm/mdadm.conf
+mkdir -p "${mdadm_conf%/*}"
+list_array 01234567:89abcdef:01234567:89abcdef 'ARRAY /dev/md1 ' 'ARRAY /dev/md1 metadata=1.2 UUID=01234567:89abcdef:01234567:89abcdef'
+list_array fedcba98:76543210:fedcba98:76543210 'ARRAY /dev/md/cache ' 'ARRAY /dev/md/cache metadata=1.2 UUID=fedcba98:76543210:fedcba98:76543210'

@@ -1,0 +1,94 @@
+//! What an image's copy of mdadm.conf lacks, as Debian's hook makes it (mdadm 4.2-5 and 4.4-11,
+//! `/usr/share/initramfs-tools/hooks/mdadm`): `/etc/mdadm/mdadm.conf`, else `/etc/mdadm.conf`, without the folder beside
+//! it, and with lines that begin with CREATE commented out. A file in which no line begins with ARRAY is replaced by what
+//! `mkconf` finds at that moment.
+
+use super::effective::Effective;
+use super::finding::Severity;
+use super::lint::{Rules, Source, documents};
+use super::machine::{Host, RealArray, array_line, arrays, name_for, needed, same_device, unlisted};
+use super::repair::examine;
+use super::version::Version;
+
+/// A line to be added to the image's copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageLine {
+    /// Name of the array; empty where it gets none.
+    pub name: String,
+    /// UUID of the array, as mdadm prints it.
+    pub uuid: String,
+    /// The ARRAY line, without its line end.
+    pub line: String,
+}
+
+/// The lines that the copy of `source` lacks for what the machine boots from: none where mdadm keeps a line for each of
+/// these arrays. Where the hook replaces the file, or there is none, what will stand there is not known: a line for every
+/// such array, to be added where the copy has none.
+///
+/// # Errors
+/// A sentence, where the copy would keep the machine from booting with the lines too. It is then left as it is.
+pub fn image_lines(source: Option<&Source>, version: Version, host: &Host<'_>) -> Result<Vec<ImageLine>, String> {
+    let all = arrays(host);
+    let needed = needed(&all);
+    let Some((source, bytes)) = source.and_then(|source| Some((source, copied(&source.bytes)?))) else {
+        return Ok(needed.into_iter().filter_map(|array| line(host, array, false)).collect());
+    };
+    if needed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut copy = Source { path: source.path.clone(), bytes };
+    let lines: Vec<ImageLine> = {
+        let files = documents(std::slice::from_ref(&copy));
+        let effective = Effective::of(&files, version);
+        let taken = |name: String| {
+            effective.arrays.iter().filter_map(|line| line.name).any(|given| same_device(given.text, &name))
+        };
+        let lacking = unlisted(&files, &effective, host, &all, &needed).into_iter();
+        lacking.filter_map(|array| line(host, array, name_for(host, array).is_some_and(taken))).collect()
+    };
+    for added in &lines {
+        copy.bytes.extend_from_slice(format!("\n{}\n", added.line).as_bytes());
+    }
+    let rules = Rules { version, debian: false };
+    let mut breaking: Vec<String> = Vec::new();
+    for finding in examine(std::slice::from_ref(&copy), rules, Some((host, &all))) {
+        if finding.severity == Severity::Breaking && !breaking.iter().any(|code| code == finding.code.word()) {
+            breaking.push(finding.code.word().to_owned());
+        }
+    }
+    if breaking.is_empty() {
+        return Ok(lines);
+    }
+    Err(format!(
+        "{} would keep the machine from booting ({}); the image gets it as it is: originboot check mdadm-conf --fix",
+        source.path,
+        breaking.join(", ")
+    ))
+}
+
+/// The bytes as the hook leaves them; `None` where it makes a file of its own.
+fn copied(bytes: &[u8]) -> Option<Vec<u8>> {
+    let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
+    if !lines().any(|line| line.starts_with(b"ARRAY")) {
+        return None;
+    }
+    let mut copy = Vec::with_capacity(bytes.len());
+    for line in lines() {
+        if line.starts_with(b"CREATE") {
+            copy.push(b'#');
+        }
+        copy.extend_from_slice(line);
+    }
+    Some(copy)
+}
+
+/// Another array's line may have the name already: two lines with one name would stop everything.
+fn line(host: &Host<'_>, array: &RealArray, name_taken: bool) -> Option<ImageLine> {
+    let line = array_line(host, array)?;
+    let uuid = array.uuid?.to_string();
+    let name = name_for(host, array).unwrap_or_default();
+    if !name_taken || name.is_empty() {
+        return Some(ImageLine { name, uuid, line });
+    }
+    Some(ImageLine { line: line.replacen(&format!(" {name}"), "", 1), name: String::new(), uuid })
+}
