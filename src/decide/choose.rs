@@ -93,7 +93,22 @@ fn no_root(s: &Situation<'_>) -> Decision {
     if s.clock.now < deadline {
         return Decision::Wait { until: deadline, what };
     }
-    Decision::Refuse(Box::new(compose::nothing_of_root(s, &root.vg)))
+    let of_root: Vec<Id> = s.plan.pvs.iter().filter(|pv| pv.vg == root.vg).map(|pv| pv.id).collect();
+    arrays_first(s, &of_root).unwrap_or_else(|| Decision::Refuse(Box::new(compose::nothing_of_root(s, &root.vg))))
+}
+
+/// Arrays that lack members and may hold one of these PVs are started before anything is given up: once a boot, and not
+/// where the reader asked that nothing be done.
+fn arrays_first(s: &Situation<'_>, gone: &[Id]) -> Option<Decision> {
+    if s.clock.arrays_started || hold_is_asked(s) || rules::hibernation(s).is_some() {
+        return None;
+    }
+    let arrays = absent::startable(s.inventory, s.plan, gone);
+    (!arrays.is_empty()).then_some(Decision::StartArrays { arrays })
+}
+
+fn hold_is_asked(s: &Situation<'_>) -> bool {
+    matches!(s.line.request, Request::Hold | Request::Unknown { .. })
 }
 
 /// Every physical volume of root's data is visible and as large as its extents say.
@@ -137,12 +152,10 @@ impl Look<'_> {
         });
         // What is there but cannot be loaded gets until the deadline: the stock path runs its repairs first.
         let pending = !self.case.broken.is_empty() || absences.iter().any(|a| matches!(a, Absence::Pending(_)));
-        let may_start = !self.clock.arrays_started && !self.hold_is_asked() && rules::hibernation(self.s).is_none();
-        if may_start && self.clock.now >= self.deadline() {
-            let arrays = absent::startable(self.s.inventory, self.s.plan, &self.case.gone);
-            if !arrays.is_empty() {
-                return Decision::StartArrays { arrays };
-            }
+        if self.clock.now >= self.deadline()
+            && let Some(start) = arrays_first(self.s, &self.case.gone)
+        {
+            return start;
         }
         if !self.complete {
             return self.origin_incomplete();
@@ -217,7 +230,7 @@ impl Look<'_> {
     }
 
     fn hold_is_asked(&self) -> bool {
-        matches!(self.s.line.request, Request::Hold | Request::Unknown { .. })
+        hold_is_asked(self.s)
     }
 
     fn held(&self) -> Decision {

@@ -321,9 +321,8 @@ fn a_redundant_array_goes_first_until_the_deadline() {
     assert!(matches!(world().decide(), Decision::Act(_)));
 }
 
-#[test]
-fn a_redundant_array_is_started_before_anything_is_given_up() {
-    let raid1 = || StackItem::Md { uuid: ARRAY.into(), level: "raid1".into(), disks: 2 };
+/// Half of a RAID1 that was not started, and the array.
+fn half_an_array() -> (Device, Device) {
     let mut array = device("md127", Content::None);
     array.kind = DeviceKind::Md(crate::device::MdArray {
         array_state: "inactive".into(),
@@ -334,9 +333,31 @@ fn a_redundant_array_is_started_before_anything_is_given_up() {
     let mut half = member("vdc", MdRole::Active(0));
     let Content::MdMember(superblock) = &mut half.content else { panic!("a member") };
     superblock.level = 1;
+    (half, array)
+}
+
+#[test]
+fn a_redundant_array_is_started_before_anything_is_given_up() {
+    let raid1 = || StackItem::Md { uuid: ARRAY.into(), level: "raid1".into(), disks: 2 };
+    let (half, array) = half_an_array();
     let world = World::pulled(PASSTHROUGH).below_ssd(raid1()).with(half).with(array);
     assert_eq!(world.decide(), Decision::StartArrays { arrays: vec!["md127".into()] });
     assert_eq!(World { clock: Clock { now: 24, ..world.clock }, ..world }.waits_until(), 25);
+}
+
+#[test]
+fn an_array_that_holds_all_of_the_vg_is_started_too() {
+    let (half, array) = half_an_array();
+    let mut world = World::pulled(PASSTHROUGH).with(half).with(array);
+    world.inventory.devices.retain(|d| d.name != "vda");
+    // The array of something else is not ours to start.
+    assert!(matches!(world.decide(), Decision::Refuse(_)));
+    world.plan.pvs[0].stack.push(StackItem::Md { uuid: ARRAY.into(), level: "raid1".into(), disks: 2 });
+    assert_eq!(world.decide(), Decision::StartArrays { arrays: vec!["md127".into()] });
+    world.clock.arrays_started = true;
+    assert!(matches!(world.decide(), Decision::Refuse(_)));
+    let world = World { clock: Clock { arrays_started: false, ..world.clock }, ..world }.asks(Request::Hold);
+    assert!(matches!(world.decide(), Decision::Refuse(_)));
 }
 
 #[test]

@@ -133,7 +133,7 @@ impl Boot {
 
     /// Tells a refusal, once, and records it.
     pub fn hold(&mut self, refusal: &Refusal) {
-        let lines = super::explain::lines(refusal, self.state.arrays_started);
+        let lines = super::explain::lines(refusal);
         let sum = Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(lines.join("\n").as_bytes());
         if self.state.said == Some(sum) {
             return;
@@ -254,8 +254,9 @@ impl Boot {
         self.state.arrays_started = true;
         for array in arrays {
             self.machine.say(Level::Notice, &format!("starting {array} although members are missing"));
-            let ran = self.machine.run(&crate::execute::Command::new(["mdadm", "--run", &format!("/dev/{array}")], 20));
-            self.machine.say(if ran.ok() { Level::Info } else { Level::Error }, &ran.summary());
+            if let Err(error) = self.machine.start_array(array) {
+                self.machine.say(Level::Error, &error);
+            }
         }
         // What is on them may bring root up at once.
         self.machine.run(&crate::execute::Command::new(["udevadm", "settle", "--timeout=10"], 15));

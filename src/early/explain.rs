@@ -9,12 +9,10 @@ use crate::settings::Request;
 use crate::sys::machine::{RUN_DIR, show, tell};
 
 /// A refusal as lines for a person.
-pub(super) fn lines(refusal: &Refusal, arrays_started: bool) -> Vec<String> {
+pub(super) fn lines(refusal: &Refusal) -> Vec<String> {
     let mut lines = refusal.reasons.clone();
     lines.extend(refusal.evidence.iter().map(|e| format!("evidence: {} ({})", e.fact, e.source)));
-    // Starting an array marks its members, so then the sentence would be untrue.
-    let but = if arrays_started { " but the md superblocks of the arrays that were started" } else { "" };
-    lines.push(format!("nothing was written to any disk{but}"));
+    lines.push("nothing was written to any disk".to_owned());
     lines.extend(refusal.remedy.iter().map(|r| format!("-> {r}")));
     lines
 }
@@ -42,7 +40,7 @@ pub(super) fn explain() -> ExitCode {
         Decision::StartArrays { arrays } => tell(&lacking(&arrays)),
         Decision::Refuse(refusal) => {
             tell(&format!("root cannot be brought up as it is ({}):", refusal.code));
-            lines(&refusal, boot.state.arrays_started).iter().for_each(|line| show(&format!("  {line}")));
+            lines(&refusal).iter().for_each(|line| show(&format!("  {line}")));
             return ExitCode::FAILURE;
         }
         Decision::Act(plan) => {

@@ -54,6 +54,18 @@ impl Machine {
         !std::mem::take(&mut self.options.not_answering).is_empty()
     }
 
+    /// Starts an array from the members that are there, so that nothing is written before the first write to it: a
+    /// boot that is held after all leaves its members as they were (kernel `drivers/md/md.c`, `array_state_store`:
+    /// `read-auto` runs an inactive array; scenario 18, variant `degraded-holds`). `name`: the kernel's (`md127`).
+    ///
+    /// # Errors
+    /// What the kernel said, with the name: a RAID5 that was stopped dirty, for one, does not start without a member.
+    pub fn start_array(&self, name: &str) -> Result<(), String> {
+        let path = format!("/sys/block/{name}/md/array_state");
+        let written = OpenOptions::new().write(true).open(&path).and_then(|mut file| file.write_all(b"read-auto"));
+        written.map_err(|error| format!("starting {name}: {error}"))
+    }
+
     /// Devices that did not answer so far.
     #[must_use]
     pub fn not_answering(&self) -> &[String] {

@@ -104,8 +104,8 @@ MUTANTS = (
     Mutant(
         "array-goes-first",
         "src/decide/choose.rs",
-        "if may_start && self.clock.now >= self.deadline() {",
-        "if false {",
+        "if s.clock.arrays_started || hold_is_asked(s)",
+        "if !s.clock.arrays_started || hold_is_asked(s)",
         "1d-cache-on-degraded-raid1@impatient",
     ),
     Mutant("hibernation", "src/decide/rules.rs", "if s.line.noresume {", "if true {", "1f-refused-states@hibernated"),

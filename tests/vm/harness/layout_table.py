@@ -103,9 +103,10 @@ def mdadm_conf(*arrays: str) -> dict:
 
 
 def array(name: str, minor: int, level: int, members) -> str:
-    """Create an md array that udev will later know by `name`."""
+    """Create an md array that udev will later know by `name`. A RAID5 gets the bitmap that large disks get by default."""
     members = list(members)
     clean = "" if level == 0 else " --assume-clean"
+    clean += " --bitmap=internal" if level == 5 else ""
     return (
         f"step mdadm --create /dev/md{minor} --quiet --run --metadata=1.2 --homehost=nas --name={name}"
         f" --uuid={UUIDS[name]} --level={level} --raid-devices={len(members)}{clean} {' '.join(members)}\n"
