@@ -1,215 +1,168 @@
 #!/usr/bin/env python3
 """Mutants: each takes one protection out of a copy of the tree and must make its scenario fail.
 
-A mutant whose text is not there exactly once is an error: the table follows the code.
+Two at a time (ORIGINBOOT_VM_JOBS). Each worker has one copy of the tree and one target folder, in which only what a
+mutant changes is written and built again.
 """
 
-import dataclasses
+import argparse
+import concurrent.futures
+import json
 import os
 import pathlib
-import shutil
+import queue
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 # pylint: disable=wrong-import-position
-from harness.env import TREE, cache  # noqa: E402
+from harness import base, scenario  # noqa: E402
+from harness.env import TREE, VM_DIR, Broken, cache, digest, digest_tree, locked  # noqa: E402
+from mutant_table import MUTANTS, Mutant  # noqa: E402
+
+# What the product is built and installed from.
+PRODUCT = ("Cargo.toml", "Cargo.lock", "Makefile", "src", "hooks", "templates", "packaging")
+# Needed besides for cargo to take the manifest, and for `make install`.
+COPIED = (*PRODUCT, "benches", "docs", "tests", "README.md")
+KEEP_OUT = {".git", "target", "__pycache__", "corpus", "artifacts", "vm"}
+# A mutant's early program need not be small: without LTO one is built in seconds.
+BUILD = {
+    "HOST_PROFILE": "dev",
+    "CARGO_INCREMENTAL": "1",
+    "CARGO_PROFILE_EARLY_LTO": "off",
+    "CARGO_PROFILE_EARLY_OPT_LEVEL": "1",
+    "CARGO_PROFILE_EARLY_CODEGEN_UNITS": "16",
+}
 
 
-@dataclasses.dataclass(frozen=True)
-class Mutant:
-    """`find` in `file` becomes `replace`; `scenario` must then fail."""
-
-    name: str
-    file: str
-    find: str
-    replace: str
-    scenario: str
-
-
-MUTANTS = (
-    Mutant("wait", "src/decide/timing.rs", "wait.min(last_call(clock)).max(after_origin(clock))", "wait.min(0)", "15-ssd-late"),
-    Mutant(
-        "fence",
-        "src/decide/compose.rs",
-        "steps.push(step(StepAction::RemoveMissing, why));",
-        "let _ = why;",
-        "17-old-ssd-returns",
-    ),
-    Mutant(
-        "fence-tag",
-        "src/decide/compose.rs",
-        'steps.push(step(StepAction::Fence { tag }, "names the detached SSD for good, for whoever finds it again"));',
-        "drop(tag);",
-        "17-old-ssd-returns",
-    ),
-    Mutant(
-        "unsafe-holds",
-        "src/backend/lvm_cache/assess.rs",
-        '(Verdict::Unsafe, "writeback:',
-        '(Verdict::Safe, "writeback:',
-        "13-pool-writeback-pulled-holds",
-    ),
-    Mutant(
-        "unknown-holds",
-        "src/settings/policy.rs",
-        "unknown: Action::Hold, unsafe_",
-        "unknown: Action::Detach, unsafe_",
-        "10-pool-writethrough-pulled@no-opt-in",
-    ),
-    Mutant(
-        "token",
-        "src/decide/choose.rs",
-        "*token == compose::token_of(self.case)",
-        "!token.is_empty()",
-        "14-pool-writeback-detach-asked",
-    ),
-    Mutant(
-        "origin-missing",
-        "src/decide/choose.rs",
-        "Decision::Refuse(Box::new(compose::origin_missing(self.s, self.case, self.root)))",
-        'nothing("")',
-        "16-origin-missing",
-    ),
-    Mutant(
-        "worst-verdict",
-        "src/decide/choose.rs",
-        "map(|(_, a)| a.verdict).max().unwrap_or(Verdict::Safe)",
-        "map(|(_, a)| a.verdict).min().unwrap_or(Verdict::Safe)",
-        "1e-two-caches-one-ssd",
-    ),
-    Mutant(
-        "others-in-the-vg",
-        "src/decide/choose.rs",
-        ".filter(|verdict| allowed && (self.s.plan.policy.action(*verdict) == Action::Detach || self.token_fits()));",
-        ".filter(|_| allowed);",
-        "19-plain-root-incomplete-vg@home-dirty",
-    ),
-    Mutant(
-        "plain-root",
-        "src/decide/choose.rs",
-        "None => Decision::Act(Box::new(compose::activate_by_name(self.s, self.case, self.root))),",
-        'None => nothing(""),',
-        "19-plain-root-incomplete-vg@home-dirty",
-    ),
-    Mutant(
-        "array-still-comes",
-        "src/decide/absent.rs",
-        "if members == 0 {",
-        "if members < 64 {",
-        "1d-cache-on-degraded-raid1@passthrough",
-    ),
-    Mutant(
-        "array-goes-first",
-        "src/decide/choose.rs",
-        "if s.clock.arrays_started || hold_is_asked(s)",
-        "if !s.clock.arrays_started || hold_is_asked(s)",
-        "1d-cache-on-degraded-raid1@impatient",
-    ),
-    Mutant("hibernation", "src/decide/rules.rs", "if s.line.noresume {", "if true {", "1f-refused-states@hibernated"),
-    Mutant(
-        "not-resizeable",
-        "src/decide/rules.rs",
-        'if !vg.has("RESIZEABLE") || !vg.has("WRITE") {',
-        "if false {",
-        "1f-refused-states",
-    ),
-    Mutant(
-        "system-id",
-        "src/decide/rules.rs",
-        "if !vg.system_id.is_empty() && !ours {",
-        "if false {",
-        "1f-refused-states@system-id",
-    ),
-    Mutant(
-        "snapshot",
-        "src/decide/rules.rs",
-        "SegmentKind::Snapshot { origin, .. } if origin == cached => {",
-        "SegmentKind::Snapshot { .. } if cached.is_empty() => {",
-        "1f-refused-states@snapshot",
-    ),
-    Mutant(
-        "cloned-disk",
-        "src/decide/rules.rs",
-        "if !group.duplicates.is_empty() {",
-        "if false {",
-        "1f-refused-states@cloned-disk",
-    ),
-    Mutant(
-        "conf-duplicates",
-        "src/mdadm_conf/effective/mod.rs",
-        'groups(named.filter(|(name, _)| *name != "<ignore>"))',
-        "groups(named.take(0))",
-        "40-duplicate-array",
-    ),
-    Mutant(
-        "conf-missing-array",
-        "src/mdadm_conf/machine/checks.rs",
-        "None => found.extend(self.missing(real)),",
-        "None => {}",
-        "41-md127-names",
-    ),
-    Mutant(
-        "conf-excluded-member",
-        "src/mdadm_conf/machine/checks.rs",
-        "if out.is_empty() || real.inside.is_some() {",
-        "if true || out.is_empty() {",
-        "42-device-excludes-journal",
-    ),
-    Mutant(
-        "conf-container-uuid",
-        "src/mdadm_conf/machine/checks.rs",
-        "by_name.or_else(|| dropped().find(alone))",
-        "by_name.or_else(|| dropped().find(alone)).filter(|_| false)",
-        "43-imsm-container",
-    ),
-)
-
-
-def copy(mutant: Mutant) -> pathlib.Path:
-    """A changed copy of the tree."""
-    target = cache() / "mutants" / mutant.name
-    shutil.rmtree(target, ignore_errors=True)
-    keep_out = shutil.ignore_patterns(".git", "target", "__pycache__", "corpus", "artifacts")
-    shutil.copytree(TREE, target, ignore=keep_out, symlinks=True)
-    path = target / mutant.file
+def mutated(mutant: Mutant) -> bytes:
+    """The file of the mutant as it is to be."""
+    path = TREE / mutant.file
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if text.count(mutant.find) != 1:
         raise ValueError(f"{mutant.file} has the text {mutant.find!r} {text.count(mutant.find)} times, not once")
-    path.write_text(text.replace(mutant.find, mutant.replace), encoding="utf-8")
-    return target
+    if mutant.find == mutant.replace:
+        raise ValueError("it changes nothing")
+    return text.replace(mutant.find, mutant.replace).encode()
 
 
-def kill(mutant: Mutant) -> tuple:
+def copy(mutant: Mutant, target: pathlib.Path):
+    """Make `target` a changed copy of the tree. A file that is right already keeps its time, for cargo's sake."""
+    wanted = {name: (TREE / name).read_bytes() for name in files(TREE)}
+    wanted[mutant.file] = mutated(mutant)
+    for name, body in wanted.items():
+        path = target / name
+        if not path.is_file() or path.read_bytes() != body:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(body)
+        path.chmod((TREE / name).stat().st_mode & 0o777)
+    for name in files(target):
+        if name not in wanted:
+            (target / name).unlink()
+
+
+def files(tree: pathlib.Path) -> list:
+    """Every file of a tree that a build needs, relative to it."""
+    roots = [tree / name for name in COPIED]
+    found = [root for root in roots if root.is_file()]
+    for root in filter(pathlib.Path.is_dir, roots):
+        for folder, below, names in os.walk(root):
+            below[:] = [name for name in below if name not in KEEP_OUT]
+            found += [pathlib.Path(folder, name) for name in names]
+    return sorted(str(path.relative_to(tree)) for path in found)
+
+
+def key(mutant: Mutant, tree: pathlib.Path) -> str:
+    """The key under which a mutant's end is kept: its sources, scenario, harness, base."""
+    chosen, system, _ = scenario.parse(mutant.scenario, scenario.load())
+    sources = [tree / name for name in PRODUCT if (tree / name).exists()]
+    return digest(
+        mutant.scenario,
+        digest_tree(*sources),
+        base.base(system).key,
+        chosen.file.read_bytes(),
+        digest_tree(VM_DIR / "harness", VM_DIR / "guest"),
+    )
+
+
+def kill(mutant: Mutant, worker: int) -> tuple:
     """(killed, the line to print)."""
-    try:
-        tree = copy(mutant)
-    except ValueError as error:
-        return False, f"ERROR {mutant.name}: {error}"
-    # One target folder for all mutants: the dependencies are built once.
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(cache() / "mutants" / "target"), "HOST_PROFILE": "dev"}
-    command = [sys.executable, str(TREE / "tests/vm/vm.py"), "run", mutant.scenario, "--tree", str(tree)]
+    place = cache() / "mutants" / f"worker-{worker}"
+    with locked(f"mutants-worker-{worker}"):
+        try:
+            copy(mutant, place / "tree")
+            result = cache() / "results" / f"mutant-{key(mutant, place / 'tree')}.json"
+        except (ValueError, Broken) as error:
+            return False, f"ERROR {mutant.name}: {error}"
+        if result.is_file():
+            return True, f"killed {mutant.name}: {json.loads(result.read_text(encoding='utf-8'))['why']} (unchanged)"
+        last = run(mutant, place)
+    if last.startswith("FAIL") and "could not be run" not in last:
+        result.parent.mkdir(exist_ok=True)
+        body = {"mutant": mutant.name, "why": last, "time": int(time.time())}
+        result.write_text(json.dumps(body), encoding="utf-8")
+        return True, f"killed {mutant.name}: {last}"
+    return False, f"{'SURVIVED' if last.startswith('PASS') else 'ERROR'} {mutant.name}: {last}"
+
+
+def run(mutant: Mutant, place: pathlib.Path) -> str:
+    """The last line of the mutant's scenario. Its consoles are in a log folder of their own."""
+    environment = {**os.environ, **BUILD, "CARGO_TARGET_DIR": str(place / "target")}
+    command = [sys.executable, str(VM_DIR / "vm.py"), "run", mutant.scenario, "--tree", str(place / "tree")]
+    command += ["--logs", f"mutant-{mutant.name}"]
     done = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
-    shutil.rmtree(tree)
-    last = done.stdout.decode(errors="replace").strip().splitlines()[-1:] or ["no output"]
-    if last[0].startswith("FAIL") and "could not be run" not in last[0]:
-        return True, f"killed {mutant.name}: {last[0]}"
-    word = "SURVIVED" if last[0].startswith("PASS") else "ERROR"
-    return False, f"{word} {mutant.name}: {last[0]}"
+    return (done.stdout.decode(errors="replace").strip().splitlines() or ["no output"])[-1]
+
+
+def check(wanted) -> int:
+    """Without any machine: every text is there once, every scenario exists."""
+    wrong = 0
+    for mutant in wanted:
+        try:
+            mutated(mutant)
+            scenario.parse(mutant.scenario, scenario.load())
+        except (ValueError, Broken) as error:
+            print(f"ERROR {mutant.name}: {error}")
+            wrong += 1
+    print(f"{len(wanted) - wrong} mutants fit the code, {wrong} do not")
+    return 1 if wrong else 0
 
 
 def main() -> int:
     """Run the named mutants, or all."""
-    wanted = [mutant for mutant in MUTANTS if not sys.argv[1:] or mutant.name in sys.argv[1:]]
+    parser = argparse.ArgumentParser(prog="mutants.py")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--check", action="store_true", help="only see that every mutant fits the code")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - {mutant.name for mutant in MUTANTS}
+    if unknown:
+        print(f"no mutant {', '.join(sorted(unknown))}; there are {', '.join(mutant.name for mutant in MUTANTS)}")
+        return 2
+    wanted = [mutant for mutant in MUTANTS if not arguments.names or mutant.name in arguments.names]
+    if arguments.check:
+        return check(wanted)
+    jobs = int(os.environ.get("ORIGINBOOT_VM_JOBS", "2"))
+    free = queue.SimpleQueue()
+    for worker in range(1, jobs + 1):
+        free.put(worker)
+
+    def work(mutant):
+        worker = free.get()
+        try:
+            return kill(mutant, worker)
+        finally:
+            free.put(worker)
+
     killed = 0
-    for mutant in wanted:
-        good, line = kill(mutant)
-        killed += good
-        print(line, flush=True)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for good, line in pool.map(work, wanted):
+            killed += good
+            print(line, flush=True)
     print(f"{killed} passed, {len(wanted) - killed} failed")
     return 0 if wanted and killed == len(wanted) else 1
 

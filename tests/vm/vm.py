@@ -31,21 +31,21 @@ def names(known, everything=False) -> list:
     return found
 
 
-def run_one(text: str, tree: pathlib.Path, verbose: bool) -> tuple:
+def run_one(text: str, tree: pathlib.Path, verbose: bool, logs: str = "") -> tuple:
     """Run a scenario; (passed, why not). A run in which the emulator itself stalled says nothing: once more."""
-    passed, why, stalled = attempt(text, tree, verbose)
+    passed, why, stalled = attempt(text, tree, verbose, logs)
     if not passed and stalled:
         print(f"# the emulated processor stalled ({why}); once more", flush=True)
-        passed, why, _ = attempt(text, tree, verbose)
+        passed, why, _ = attempt(text, tree, verbose, logs)
     return passed, why
 
 
-def attempt(text: str, tree: pathlib.Path, verbose: bool) -> tuple:
+def attempt(text: str, tree: pathlib.Path, verbose: bool, logs: str) -> tuple:
     """Run a scenario once; (passed, why not, whether a guest's kernel complained of a stalled processor)."""
     known = scenario.load()
     chosen, system, variant = scenario.parse(text, known)
     say = (lambda when, line: print(f"[{when:7.2f}] {line}", flush=True)) if verbose else None
-    bench = scenario.Bench(text, base.base(system), variant, tree, say)
+    bench = scenario.Bench(text, base.base(system), variant, tree, say, logs)
     try:
         chosen.run(bench)
         return True, "", False
@@ -93,9 +93,9 @@ def one(arguments) -> int:
     tree = pathlib.Path(arguments.tree).resolve()
     scenario.parse(arguments.scenario, known)
     result_key = key(arguments.scenario, tree, known)
-    passed, why = run_one(arguments.scenario, tree, arguments.verbose)
+    passed, why = run_one(arguments.scenario, tree, arguments.verbose, arguments.logs)
     record(result_key, arguments.scenario, passed, why)
-    print(f"# {time.monotonic() - started:.0f} s, consoles in {cache() / 'logs' / arguments.scenario}")
+    print(f"# {time.monotonic() - started:.0f} s, consoles in {cache() / 'logs' / (arguments.logs or arguments.scenario)}")
     print(f"PASS {arguments.scenario}" if passed else f"FAIL {arguments.scenario}: {why}".replace("\n", " | "))
     return 0 if passed else 1
 
@@ -137,6 +137,7 @@ def main() -> int:
     single = commands.add_parser("run")
     single.add_argument("scenario")
     single.add_argument("--verbose", "-v", action="store_true", help="show the consoles")
+    single.add_argument("--logs", default="", help="the name of the log folder, where it is not the scenario's")
     several = commands.add_parser("all")
     several.add_argument("names", nargs="*")
     several.add_argument("--shard", default="")

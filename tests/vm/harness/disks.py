@@ -53,13 +53,14 @@ def read(path, offset: int, length: int) -> bytes:
         target.unlink(missing_ok=True)
 
 
-def _lvm_crc(data: bytes) -> int:
-    # LVM's CRC: start value 0xf597a6cf, not inverted at the end.
+def lvm_crc(data: bytes) -> int:
+    """LVM's CRC: start value 0xf597a6cf, not inverted at the end."""
     return zlib.crc32(data, 0xF597A6CF ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
 
 
-def vg_text(path, start=0) -> str:
-    """The committed VG text of the PV that begins `start` bytes into a disk, checked by its CRC."""
+def text_area(path, start=0) -> tuple:
+    """The first metadata area of the PV that begins `start` bytes into a disk, as (its byte on the PV, its size, the
+    committed text's offset in it and length, the text), the text checked by its CRC."""
     front = read(path, start, 2 << 20)
     for sector in range(4):
         label = front[sector * SECTOR : (sector + 1) * SECTOR]
@@ -78,9 +79,14 @@ def vg_text(path, start=0) -> str:
     crc = int.from_bytes(header[56:60], "little")
     ring = front[area + SECTOR : area + size]
     text = (ring + ring)[offset - SECTOR : offset - SECTOR + length]
-    if _lvm_crc(text) != crc:
+    if lvm_crc(text) != crc:
         raise Broken(f"{path}: the VG text has a wrong checksum")
-    return text.rstrip(b"\0").decode()
+    return area, size, offset, length, text.rstrip(b"\0").decode()
+
+
+def vg_text(path, start=0) -> str:
+    """The committed VG text of the PV that begins `start` bytes into a disk."""
+    return text_area(path, start)[4]
 
 
 def seqno(path, start=0) -> int:

@@ -26,7 +26,8 @@ class Stage:
 
     def __init__(self, tree: pathlib.Path):
         self.tree = tree
-        with locked("stage-build"):
+        # One build at a time in each target folder.
+        with locked(f"stage-{digest(os.environ.get('CARGO_TARGET_DIR') or str(tree))}"):
             work = cache() / "stage" / f".new-{os.getpid()}"
             shutil.rmtree(work, ignore_errors=True)
             ready = os.environ.get("ORIGINBOOT_VM_STAGE") if tree == TREE else None
@@ -34,6 +35,8 @@ class Stage:
                 shutil.copytree(ready, work, symlinks=True)
             else:
                 run(["make", "--no-print-directory", "install", f"DESTDIR={work}"], cwd=tree, timeout=3600)
+            # No page of the documentation gets into an image, and no change of one is to run everything again.
+            shutil.rmtree(work / "usr/share/doc", ignore_errors=True)
             self.key = digest_tree(work)
             self.path = cache() / "stage" / self.key
             if self.path.is_dir():

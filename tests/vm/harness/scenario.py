@@ -121,10 +121,10 @@ class Result:
 class Bench:
     """What a scenario works with. Disks that it changes are overlays in `folder`; logs stay in `logs`."""
 
-    def __init__(self, name: str, system: base.Base, variant: str, tree: pathlib.Path, say=None):
+    def __init__(self, name: str, system: base.Base, variant: str, tree: pathlib.Path, say=None, logs=""):
         self.name, self.system, self.variant, self.tree, self.say = name, system, variant, tree, say
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="originboot-run-", dir=_runs()))
-        self.logs = cache() / "logs" / name
+        self.logs = cache() / "logs" / (logs or name)
         shutil.rmtree(self.logs, ignore_errors=True)
         self.logs.mkdir(parents=True)
         self._count = 0
