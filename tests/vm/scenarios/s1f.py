@@ -39,7 +39,8 @@ def pvmove(text: str) -> str:
     """home is on its way to other extents of its disk."""
     text = inside(text, "home", '"VISIBLE"]', '"VISIBLE", "LOCKED"]')
     text = inside(text, "home", '"pv0", 64', '"pvmove0", 0')
-    body = f'type = "mirror"\nmirror_count = 2\nextents_moved = 0\n\nmirrors = [\n"pv0", 64,\n"pv0", {FREE}\n]'
+    legs = f'mirrors = [\n"pv0", 64,\n"pv0", {FREE}\n]'
+    body = f'type = "mirror"\nmirror_count = 2\nextents_moved = 0\nregion_size = 4096\n\n{legs}'
     return with_lv(text, "pvmove0", 1, body, ("READ", "WRITE", "PVMOVE"), 16)
 
 
@@ -132,7 +133,7 @@ def run(vm):
     if state.harm:
         state.harm(attached["hdd2"])
     if state.cloned:
-        attached["clone"] = qemu.overlay(attached["hdd"], vm.folder / "clone.qcow2")
+        attached["clone"] = qemu.overlay(layout.files["hdd"], vm.folder / "clone.qcow2")
     before = {serial: disks.sha256(file) for serial, file in attached.items()}
     drives = [qemu.Disk(serial, file, fmt=file.suffix[1:]) for serial, file in attached.items()]
     result = held(vm, "boot in the state", image, drives, state.append, ["originboot explain"])
