@@ -192,8 +192,8 @@ MUTANTS = (
     Mutant(
         "hold-asked",
         "src/decide/choose.rs",
-        "matches!(self.s.line.request, Request::Hold | Request::Unknown { .. })",
-        "matches!(self.s.line.request, Request::Unknown { .. })",
+        "matches!(s.line.request, Request::Hold | Request::Unknown { .. })",
+        "matches!(s.line.request, Request::Unknown { .. })",
         "1f-refused-states@hold-asked",
     ),
     Mutant(
