@@ -1,6 +1,8 @@
 //! Caching technologies. Each is one variant of [`BackendKind`], one folder with the same four files (discover, assess,
-//! plan, requirements) and one line in [`ALL`]; the contract tests then apply by themselves.
+//! plan, requirements) and one line in [`ALL`]; the contract tests (`contract.rs`) then apply by themselves.
 
+#[cfg(test)]
+mod contract;
 pub mod lvm_cache;
 #[cfg(feature = "cli")]
 mod requirements;
