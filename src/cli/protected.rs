@@ -14,6 +14,9 @@ use crate::settings::{BootPlan, NoPlan, RootLv, plan_for};
 use crate::sys::Root;
 use crate::sys::host::{built_plan, installed, read_settings};
 
+/// What puts originboot into the images.
+const INSTALL: &str = "originboot install";
+
 /// The answer. Fields are documented in docs/json.md: added, never changed.
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -76,15 +79,34 @@ impl Answer {
         }
     }
 
+    /// What the owner has to decide comes before the images are built: they carry the answer.
+    fn choice(&mut self, why: String, choice: String) {
+        self.protected = Some(false);
+        self.why.push(why);
+        if !self.next.contains(&choice) {
+            self.next.insert(0, choice);
+        }
+    }
+
+    /// How an UNKNOWN origin may be detached from. `install` builds the images anyway.
+    fn opt_in(&self) -> String {
+        let first = "to boot even so: set unknown = \"detach\" under [policy] in /etc/originboot/originboot.toml";
+        if self.next.iter().any(|n| n == INSTALL) {
+            first.to_owned()
+        } else {
+            format!("{first}, then update-initramfs -u -k all")
+        }
+    }
+
     /// Every image is built with what this stack needs.
     fn images(&mut self, root: &Root, plan: &BootPlan) -> anyhow::Result<()> {
         if installed(root).is_none() {
-            self.no("originboot is not installed into any image".to_owned(), "originboot install".to_owned());
+            self.no("originboot is not installed into any image".to_owned(), INSTALL.to_owned());
             return Ok(());
         }
         let kernels = images(root)?;
         if kernels.is_empty() {
-            self.no("no kernel with an image in /boot was found".to_owned(), "originboot install".to_owned());
+            self.no("no kernel with an image in /boot was found".to_owned(), INSTALL.to_owned());
             return Ok(());
         }
         for kernel in &kernels {
@@ -136,11 +158,12 @@ impl Answer {
             }
             let what = match (next.end(), verdict, set.mode) {
                 (End::Hold(_), Verdict::Unsafe, CacheMode::Writeback) => {
-                    format!("lvchange --cachemode writethrough {}", set.name())
+                    self.choice(without, format!("lvchange --cachemode writethrough {}", set.name()));
+                    continue;
                 }
                 (End::Hold(_), Verdict::Unknown, _) => {
-                    "set unknown = \"detach\" under [policy] in /etc/originboot/originboot.toml, then update-initramfs -u -k all"
-                        .to_owned()
+                    self.choice(without, self.opt_in());
+                    continue;
                 }
                 _ => format!("originboot simulate --without {}", gone.first().unwrap_or(&"DEV")),
             };

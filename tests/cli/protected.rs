@@ -24,7 +24,32 @@ fn a_policy_that_would_hold_is_no_protection() {
     let value = json(at(host.path(), &["--json"]));
     assert_eq!(value["protected"], false);
     let next: Vec<&str> = value["next"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
-    assert_eq!(next, ["originboot install", "lvchange --cachemode writethrough vg0/root"]);
+    assert_eq!(next, ["lvchange --cachemode writethrough vg0/root", "originboot install"]);
+}
+
+#[test]
+fn what_must_be_decided_comes_before_the_images_are_built() {
+    let host = Host::new("pool-writethrough");
+    let next = |host: &Host| -> Vec<String> {
+        json(at(host.path(), &["--json"]))["next"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|n| n.as_str().unwrap().into())
+            .collect()
+    };
+    let choice = "to boot even so: set unknown = \"detach\" under [policy] in /etc/originboot/originboot.toml";
+    assert_eq!(next(&host), [choice, "originboot install"]);
+    // Installed already: then the images must be built anew for it.
+    host.put("var/lib/originboot/installed", "originboot-installed 1\n");
+    host.put("lib/modules/6.1.0-1/modules.dep", "");
+    host.put("boot/initrd.img-6.1.0-1", "");
+    assert_eq!(
+        next(&host),
+        [format!("{choice}, then update-initramfs -u -k all"), "update-initramfs -u -k 6.1.0-1".into()]
+    );
+    host.put("etc/originboot/originboot.toml", "[policy]\nunknown = \"detach\"\n");
+    assert_eq!(next(&host), ["update-initramfs -u -k 6.1.0-1"]);
 }
 
 #[test]
