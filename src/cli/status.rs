@@ -199,7 +199,8 @@ impl Record {
         for pv in &self.missing {
             let what = [pv.model.as_str(), pv.serial.as_str()].join(" ");
             let what = if what.trim().is_empty() { "a physical volume" } else { what.trim() };
-            out.push_str(&format!("  missing   {what}, was {} (PV {})\n", pv.device, pv.id));
+            let was = if pv.device.is_empty() { String::new() } else { format!(", was {}", pv.device) };
+            out.push_str(&format!("  missing   {what}{was} (PV {})\n", pv.id));
         }
         let verdict = [self.verdict.as_str(), self.code.as_str()].join(" ");
         if !verdict.trim().is_empty() {
@@ -249,12 +250,16 @@ impl Record {
 impl Ran {
     fn text(&self) -> String {
         let words: Vec<String> = self.argv.iter().map(|word| quote(word)).collect();
+        // As `execute::Ran` has it: 128 + signal, as in the shell; none at all where the program was never started.
         let status = match (self.timed_out, self.status) {
             (true, _) => "stopped at its time limit".to_owned(),
+            (false, Some(status @ 129..=192)) => format!("ended by signal {}", status - 128),
             (false, Some(status)) => format!("exit status {status}"),
-            (false, None) => "ended by a signal".to_owned(),
+            (false, None) => "did not run".to_owned(),
         };
-        format!("{}: {status}, {} ms", words.join(" "), self.ms)
+        let last = self.output.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        let said = last.filter(|_| self.status != Some(0)).map(|line| format!(": {line}")).unwrap_or_default();
+        format!("{}: {status}, {} ms{said}", words.join(" "), self.ms)
     }
 }
 
@@ -301,6 +306,18 @@ mod tests {
         assert_eq!(utc(1_796_075_999), "2026-11-30 21:59:59 UTC");
         // A hostile number is not a panic.
         let _ = (utc(i64::MAX / 2), utc(i64::MIN / 2));
+    }
+
+    #[test]
+    fn a_command_says_how_it_ended_and_why() {
+        let ran = |status, timed_out, output: &str| {
+            Ran { argv: vec!["lvm".into()], status, timed_out, ms: 5, output: output.into() }.text()
+        };
+        assert_eq!(ran(Some(0), false, "done\n"), "lvm: exit status 0, 5 ms");
+        assert_eq!(ran(Some(5), false, "a\n  No such VG\n\n"), "lvm: exit status 5, 5 ms: No such VG");
+        assert_eq!(ran(Some(139), false, ""), "lvm: ended by signal 11, 5 ms");
+        assert_eq!(ran(None, true, ""), "lvm: stopped at its time limit, 5 ms");
+        assert_eq!(ran(None, false, "lvm: No such file"), "lvm: did not run, 5 ms: lvm: No such file");
     }
 
     #[test]

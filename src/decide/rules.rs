@@ -2,7 +2,7 @@
 
 use super::Situation;
 use super::case::Case;
-use crate::device::lvm::{SegmentKind, Vg, VgSeen};
+use crate::device::lvm::{Id, SegmentKind, Vg, VgSeen, volume_groups};
 use crate::device::{Content, Found};
 
 /// A rule that forbids acting: frozen code, sentence, remedy.
@@ -27,7 +27,7 @@ pub(super) fn hibernation(s: &Situation<'_>) -> Option<Veto> {
         _ => None,
     });
     let in_lv = s.inventory.inside.iter().find_map(|i| match i.found {
-        Found::Swap { hibernated: true } => Some(format!("the swap LV {}", i.lv_id)),
+        Found::Swap { hibernated: true } => Some(format!("the swap volume {}", lv_name(s, &i.vg_id, &i.lv_id))),
         _ => None,
     });
     on_device.or(in_lv).map(|place| {
@@ -37,6 +37,16 @@ pub(super) fn hibernation(s: &Situation<'_>) -> Option<Veto> {
             "reconnect the SSD and resume; or boot with the kernel parameter noresume to give the image up",
         )
     })
+}
+
+/// `VG/LV`, or the LV's id where no text that is read has it.
+fn lv_name(s: &Situation<'_>, vg_id: &Id, lv_id: &Id) -> String {
+    let groups = volume_groups(s.inventory.pvs().map(|(_, scan)| scan));
+    let name = groups.iter().filter(|g| g.vg.id == *vg_id).find_map(|g| {
+        let lv = g.vg.lvs.iter().find(|lv| lv.id == *lv_id)?;
+        Some(format!("{}/{}", g.vg.name, lv.name))
+    });
+    name.unwrap_or_else(|| lv_id.to_string())
 }
 
 /// What forbids even an activation without a VG write.
@@ -73,8 +83,8 @@ pub(super) fn group(s: &Situation<'_>, group: &VgSeen) -> Option<Veto> {
         ));
     }
     if vg.has("EXPORTED") {
-        let remedy = "import it with \"lvm vgimport VG\", then type \"originboot retry\"";
-        return Some(veto("EXPORTED", format!("{} is exported", vg.name), remedy));
+        let remedy = format!("import it with \"lvm vgimport {}\", then type \"originboot retry\"", vg.name);
+        return Some(veto("EXPORTED", format!("{} is exported", vg.name), &remedy));
     }
     None
 }
@@ -86,7 +96,7 @@ pub(super) fn vg_write(case: &Case<'_>) -> Option<Veto> {
         return Some(veto(
             "NOT_RESIZEABLE",
             format!("{} may not be changed (its status is {})", vg.name, vg.status.join(" ")),
-            "allow it with \"lvm vgchange --resizeable y VG\" once the SSD is back",
+            &format!("reconnect the SSD; then allow it with \"lvm vgchange --resizeable y {}\"", vg.name),
         ));
     }
     // LVM would not take it back by itself; for us it is neither gone nor to be had.
@@ -94,7 +104,11 @@ pub(super) fn vg_write(case: &Case<'_>) -> Option<Veto> {
         return Some(veto(
             "MARKED_MISSING",
             format!("PV {} is there, but {} was changed without it and marks it missing", pv.id, vg.name),
-            "only if the origin was not written to since: \"lvm vgextend --restoremissing VG DEVICE\", then \"originboot retry\"",
+            &format!(
+                "only if the origin was not written to since: \"lvm vgextend --restoremissing {} DEVICE\", then \
+                 \"originboot retry\"",
+                vg.name
+            ),
         ));
     }
     if let Some(lv) = vg.lvs.iter().find(|lv| lv.has("LOCKED") || lv.has("PVMOVE")) {
