@@ -17,6 +17,8 @@ EARLY := --locked --profile early --no-default-features --features early
 EARLY_LINK := -C 'link-args=-Wl,-z,pack-relative-relocs -Wl,--icf=all -Wl,--no-eh-frame-hdr -Wl,-T,packaging/early.ld'
 FEATURES_EARLY := --no-default-features --features early
 EARLY_MAX_KIB := 600
+# Installed as they lie here, so that the links between them work; tests/guards.rs follows each link.
+PAGES := README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(wildcard docs/*.md) tests/vm/README.md
 
 .PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts bench-boot bench-parse bench-conf fuzz
 
@@ -51,8 +53,7 @@ install: build
 	install -D -m 755 $(if $(filter dev,$(HOST_PROFILE)),-s) $(HOST_DIR)/originboot $(DESTDIR)$(PREFIX)/bin/originboot
 	install -D -m 755 $(TARGET)/early/originboot-early $(DESTDIR)$(PREFIX)/libexec/originboot/originboot-early
 	if [ -d hooks/usr ]; then mkdir -p $(DESTDIR)/usr && cp -R --preserve=mode hooks/usr/. $(DESTDIR)/usr/; fi
-	for page in README.md docs/*.md; do \
-		[ ! -f "$$page" ] || install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/originboot "$$page"; done
+	for page in $(PAGES); do install -D -m 644 "$$page" "$(DESTDIR)$(PREFIX)/share/doc/originboot/$$page" || exit; done
 
 # The installed tree that the virtual machines get; built as the caller, also where the rest needs sudo.
 stage: build

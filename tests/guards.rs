@@ -168,3 +168,51 @@ fn files_stay_readable() {
     }
     assert!(long.is_empty(), "{}", long.join("\n"));
 }
+
+/// The pages that `make install` takes, as the Makefile lists them: `docs/*.md` stands for every page there.
+fn installed_pages() -> Vec<String> {
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let list = makefile.lines().find_map(|line| line.strip_prefix("PAGES := ")).unwrap();
+    let list = list.replace("$(wildcard docs/*.md)", "");
+    let docs = files("docs").into_iter().map(|(name, _)| name).filter(|name| name.ends_with(".md"));
+    list.split_whitespace().map(str::to_owned).chain(docs).collect()
+}
+
+/// The anchor that a heading gets: lower case, blanks as hyphens, no other signs.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn every_link_between_the_pages_leads_somewhere_also_where_they_are_installed() {
+    let pages = installed_pages();
+    let (mut links, mut broken) = (0, Vec::new());
+    for page in pages.iter().filter(|page| page.ends_with(".md")) {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target) {
+            if target.contains("://") {
+                continue;
+            }
+            links += 1;
+            let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+            let mut parts: Vec<&str> = page.split('/').collect();
+            parts.pop();
+            for part in path.split('/').filter(|part| !part.is_empty()) {
+                match part {
+                    ".." => parts.truncate(parts.len() - 1),
+                    _ => parts.push(part),
+                }
+            }
+            let file = if path.is_empty() { page.clone() } else { parts.join("/") };
+            let there = pages.contains(&file) && {
+                let text = fs::read_to_string(root().join(&file)).unwrap();
+                heading.is_empty() || text.lines().any(|line| line.starts_with('#') && anchor(line) == heading)
+            };
+            if !there {
+                broken.push(format!("{page}: {target}"));
+            }
+        }
+    }
+    assert!(broken.is_empty() && links > 20, "{links} links, not found: {broken:#?}");
+}
