@@ -45,6 +45,7 @@ lint:
 		$(CARGO) clippy --locked $(FEATURES_EARLY) --bin originboot-early -- -D warnings; \
 	else echo "no clippy here: lints not checked"; fi
 	@sh tests/vm/lint-shell.sh
+	@python3 tests/vm/mutants.py --check
 
 size: build
 	@python3 tests/vm/size.py $(TARGET)/early/originboot-early $(EARLY_MAX_KIB)

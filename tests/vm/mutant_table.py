@@ -18,7 +18,13 @@ class Mutant:
 
 
 MUTANTS = (
-    Mutant("wait", "src/decide/timing.rs", "wait.min(last_call(clock)).max(after_origin(clock))", "wait.min(0)", "15-ssd-late"),
+    Mutant(
+        "wait",
+        "src/decide/timing.rs",
+        "wait.min(last_call(clock)).max(after_origin(clock))",
+        "wait.min(0)",
+        "15-ssd-late",
+    ),
     Mutant(
         "fence",
         "src/decide/compose.rs",
@@ -188,6 +194,21 @@ MUTANTS = (
         "SegmentKind::Other { kind, .. } => Some(veto(",
         "SegmentKind::Other { kind, .. } if kind == cached => Some(veto(",
         "1f-refused-states@on-vdo",
+    ),
+    Mutant(
+        "locked",
+        "src/decide/choose.rs",
+        "vetoes.extend(locked.map(compose::locked));",
+        "let _ = locked.map(compose::locked);",
+        "1f-refused-states@locked",
+    ),
+    Mutant("not-activated", "src/decide/choose.rs", "if cached {", "if cached && false {", "1f-refused-states@not-activated"),
+    Mutant(
+        "lost",
+        "src/decide/choose.rs",
+        "vetoes.extend(self.case.lost().map(|lv| compose::lost(&self.case.group.vg.name, lv)));",
+        "let _ = compose::lost;",
+        "1e-two-caches-one-ssd@own-data",
     ),
     Mutant(
         "hold-asked",

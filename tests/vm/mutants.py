@@ -113,9 +113,8 @@ def run(mutant: Mutant, place: pathlib.Path) -> str:
     environment = {**os.environ, **BUILD, "CARGO_TARGET_DIR": str(place / "target")}
     command = [sys.executable, str(VM_DIR / "vm.py"), "run", mutant.scenario, "--tree", str(place / "tree")]
     command += ["--logs", f"mutant-{mutant.name}"]
-    done = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-    )
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(command, env=environment, check=False, **pipes)
     return (done.stdout.decode(errors="replace").strip().splitlines() or ["no output"])[-1]
 
 

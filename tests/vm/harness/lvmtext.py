@@ -13,9 +13,12 @@ def rewrite(path, edit, raise_seqno=True):
     path = pathlib.Path(path)
     area, size, offset, length, text = text_area(path)
     if raise_seqno:
-        text = re.sub(r"^(seqno\s*=\s*)(\d+)", lambda found: f"{found[1]}{int(found[2]) + 1}", text, count=1, flags=re.M)
-    changed = edit(text)
-    if changed == text:
+        number = re.search(r"^seqno = (\d+)$", text, re.M)[1]
+        raised = replaced(text, f"\nseqno = {number}\n", f"\nseqno = {int(number) + 1}\n")
+    else:
+        raised = text
+    changed = edit(raised)
+    if changed == raised:
         raise Broken("the edit changes nothing")
     body = changed.encode() + b"\0"
     start = -(-(offset + length) // SECTOR) * SECTOR

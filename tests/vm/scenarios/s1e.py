@@ -1,6 +1,8 @@
 """Root is writethrough and data is dirty writeback on the same SSD, which is pulled: the VG must not be written, for
-data's sake. Root comes up over a layer in memory; the SSD comes back and both are right."""
+data's sake. Root comes up over a layer in memory; the SSD comes back and both are right. Variant `own-data`: /home is
+not cached but lies on the SSD."""
 
+from harness import disks, lvmtext, qemu
 from harness.scenario import scenario
 from harness.steps import OPT_IN, healthy
 
@@ -8,8 +10,11 @@ from harness.steps import OPT_IN, healthy
 NOT_HOME = "checks=\n"
 
 
-@scenario("1e-two-caches-one-ssd")
+@scenario("1e-two-caches-one-ssd", variants=("own-data",))
 def run(vm):
+    if vm.variant:
+        own_data(vm)
+        return
     layout = vm.layout("two-caches")
     vm.stock_gives_up(layout, ["ssd"])
     image = vm.image(layout, OPT_IN)
@@ -19,3 +24,15 @@ def run(vm):
     result.expect(root="/dev/mapper/vg0-root", kind="snapshot", files="ok", rw="ok")
     vm.unchanged(layout, pulled)
     healthy(vm, layout, image, attached, files=("home", "data"), kind="cache", kind_data="cache")
+
+
+def own_data(vm):
+    """The same without a second cache: what an LV has on the SSD alone would be given up with it."""
+    layout = vm.layout("pool-writethrough")
+    hdd = vm.raw(vm.disks(layout, without=["ssd"])["hdd"])
+    lvmtext.rewrite(hdd, lambda text: lvmtext.inside(text, "home", '"pv0", 64', '"pv1", 40'))
+    before = disks.sha256(hdd)
+    attached = [qemu.Disk("hdd", hdd, fmt="raw")]
+    result = vm.boot("boot without the SSD", vm.image(layout, OPT_IN), attached, steps=NOT_HOME)
+    result.expect(root="/dev/mapper/vg0-root", kind="snapshot", files="ok", rw="ok")
+    vm.check(disks.sha256(hdd) == before, "the disk hdd was changed")

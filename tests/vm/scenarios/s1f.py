@@ -1,7 +1,8 @@
 """Root's VG is in a state that nothing is decided about: held by name although the policy would detach, nothing written.
-Most states are written into the VG text on the host; what has contents of its own is made in a boot with all disks there."""
+Most states are written into the VG text on the host; what has contents of its own is made in a boot with all disks."""
 
 import dataclasses
+import re
 
 from harness import disks, lvmtext, qemu
 from harness.lvmtext import inside, linear, renamed, replaced, with_lv
@@ -75,16 +76,36 @@ def on_vdo(text: str) -> str:
 @dataclasses.dataclass(frozen=True)
 class State:
     """`code` of the refusal. `make`: shell commands of a boot with all disks. `edit`: of the VG text on every disk that
-    is not left out. `harm`: what is done to the second origin disk. `append` to the kernel's command line."""
+    is not left out. `harm`: what is done to the second origin disk. `beside(vm, layout)`: more disks, by serial.
+    `append` to the kernel's command line."""
 
     code: str
     make: str = ""
     edit: object = None
     harm: object = None
+    beside: object = None
     append: str = ""
     layout: str = "pool-writethrough"
     without: tuple = ("ssd",)
-    cloned: bool = False
+
+
+def clone(vm, layout) -> dict:
+    """A copy of the origin's disk."""
+    return {"clone": qemu.overlay(layout.files["hdd"], vm.folder / "clone.qcow2")}
+
+
+def container(vm, _layout) -> dict:
+    """A locked LUKS container: magic and version, the uuid at byte 168 (cryptsetup, on-disk format)."""
+    path = vm.folder / "container.raw"
+    header = b"LUKS\xba\xbe\0\2".ljust(168, b"\0") + b"0d9a6d5e-6a5c-4d0f-9f3a-3f6c2b1a7e55"
+    path.write_bytes(header.ljust(16 << 20, b"\0"))
+    return {"container": path}
+
+
+def moved_into_luks(text: str) -> str:
+    """The cache lies on a PV that the image was not told of."""
+    start, end = lvmtext.section(text, "pv1")
+    return text[:start] + re.sub(r'id = "\w{6}', 'id = "Madeup', text[start:end], count=1) + text[end:]
 
 
 RIGHTS = 'status = ["RESIZEABLE", "READ", "WRITE"]'
@@ -109,7 +130,14 @@ STATES = {
         "CONFLICT", harm=lambda disk: lvmtext.rewrite(disk, vg('"Write from', '"Wrote from'), False), layout=TWO
     ),
     "damaged-metadata": State("DAMAGED_METADATA", harm=lvmtext.damage, layout=TWO),
-    "cloned-disk": State("DUPLICATE_PV", cloned=True),
+    "cloned-disk": State("DUPLICATE_PV", beside=clone),
+    "locked": State("LOCKED", edit=moved_into_luks, beside=container),
+    # Every disk is there, and LVM is told not to activate root: a cache table is not loaded to see what happens.
+    "not-activated": State(
+        "NOT_ACTIVATED",
+        edit=lambda text: inside(text, "root", "flags = []", 'flags = ["ACTIVATION_SKIP"]'),
+        without=(),
+    ),
     "hold-asked": State("HELD", append="rd.originboot=hold"),
     "snapshot": State("SNAPSHOT", make="lvmq lvcreate -q -y -s -n snap -L 16M vg0/root $hdd\n"),
     "hibernated": State("HIBERNATED", make=HIBERNATE),
@@ -132,8 +160,8 @@ def run(vm):
             lvmtext.rewrite(file, state.edit)
     if state.harm:
         state.harm(attached["hdd2"])
-    if state.cloned:
-        attached["clone"] = qemu.overlay(layout.files["hdd"], vm.folder / "clone.qcow2")
+    if state.beside:
+        attached.update(state.beside(vm, layout))
     before = {serial: disks.sha256(file) for serial, file in attached.items()}
     drives = [qemu.Disk(serial, file, fmt=file.suffix[1:]) for serial, file in attached.items()]
     result = held(vm, "boot in the state", image, drives, state.append, ["originboot explain"])
