@@ -27,7 +27,7 @@ from mutant_table import MUTANTS, Mutant  # noqa: E402
 PRODUCT = ("Cargo.toml", "Cargo.lock", "Makefile", "src", "hooks", "templates", "packaging")
 # Needed besides for cargo to take the manifest, and for `make install`.
 COPIED = (*PRODUCT, "benches", "docs", "tests", "README.md")
-KEEP_OUT = {".git", "target", "__pycache__", "corpus", "artifacts", "vm"}
+KEEP_OUT = {"tests/vm"}
 # A mutant's early program need not be small: without LTO one is built in seconds.
 BUILD = {
     "HOST_PROFILE": "dev",
@@ -70,7 +70,7 @@ def files(tree: pathlib.Path) -> list:
     found = [root for root in roots if root.is_file()]
     for root in filter(pathlib.Path.is_dir, roots):
         for folder, below, names in os.walk(root):
-            below[:] = [name for name in below if name not in KEEP_OUT]
+            below[:] = [name for name in below if str(pathlib.Path(folder, name).relative_to(tree)) not in KEEP_OUT]
             found += [pathlib.Path(folder, name) for name in names]
     return sorted(str(path.relative_to(tree)) for path in found)
 

@@ -39,10 +39,11 @@ class Stage:
             shutil.rmtree(work / "usr/share/doc", ignore_errors=True)
             self.key = digest_tree(work)
             self.path = cache() / "stage" / self.key
-            if self.path.is_dir():
-                shutil.rmtree(work)
-            else:
-                work.rename(self.path)
+            with locked("stage"):
+                if self.path.is_dir():
+                    shutil.rmtree(work)
+                else:
+                    work.rename(self.path)
         self.program = self.path / "usr/bin/originboot"
         if not self.program.is_file():
             raise Broken("make install put no usr/bin/originboot into DESTDIR")
