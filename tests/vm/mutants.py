@@ -25,9 +25,7 @@ from mutant_table import MUTANTS, Mutant  # noqa: E402
 
 # What the product is built and installed from.
 PRODUCT = ("Cargo.toml", "Cargo.lock", "Makefile", "src", "hooks", "templates", "packaging")
-# Needed besides for cargo to take the manifest, and for `make install`.
-COPIED = (*PRODUCT, "benches", "docs", "tests", "README.md")
-KEEP_OUT = {"tests/vm"}
+KEEP_OUT = {".git", "target", "fuzz", "__pycache__"}
 # A mutant's early program need not be small: without LTO one is built in seconds.
 BUILD = {
     "HOST_PROFILE": "dev",
@@ -65,14 +63,12 @@ def copy(mutant: Mutant, target: pathlib.Path):
 
 
 def files(tree: pathlib.Path) -> list:
-    """Every file of a tree that a build needs, relative to it."""
-    roots = [tree / name for name in COPIED]
-    found = [root for root in roots if root.is_file()]
-    for root in filter(pathlib.Path.is_dir, roots):
-        for folder, below, names in os.walk(root):
-            below[:] = [name for name in below if str(pathlib.Path(folder, name).relative_to(tree)) not in KEEP_OUT]
-            found += [pathlib.Path(folder, name) for name in names]
-    return sorted(str(path.relative_to(tree)) for path in found)
+    """Every file of a tree but what is built or kept by git, relative to it."""
+    found = []
+    for folder, below, names in os.walk(tree):
+        below[:] = [name for name in below if name not in KEEP_OUT]
+        found += [str(pathlib.Path(folder, name).relative_to(tree)) for name in names if name not in KEEP_OUT]
+    return sorted(found)
 
 
 def key(mutant: Mutant, tree: pathlib.Path) -> str:
