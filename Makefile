@@ -46,6 +46,7 @@ lint:
 	else echo "no clippy here: lints not checked"; fi
 	@sh tests/vm/lint-shell.sh
 	@python3 tests/vm/mutants.py --check
+	@sh tests/vm/lint-man.sh
 
 size: build
 	@python3 tests/vm/size.py $(TARGET)/early/originboot-early $(EARLY_MAX_KIB)
@@ -55,6 +56,8 @@ install: build
 	install -D -m 755 $(TARGET)/early/originboot-early $(DESTDIR)$(PREFIX)/libexec/originboot/originboot-early
 	if [ -d hooks/usr ]; then mkdir -p $(DESTDIR)/usr && cp -R --preserve=mode hooks/usr/. $(DESTDIR)/usr/; fi
 	for page in $(PAGES); do install -D -m 644 "$$page" "$(DESTDIR)$(PREFIX)/share/doc/originboot/$$page" || exit; done
+	for page in packaging/man/*; do \
+		install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}" "$$page" || exit; done
 
 # The installed tree that the virtual machines get; built as the caller, also where the rest needs sudo.
 stage: build

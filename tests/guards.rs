@@ -216,3 +216,20 @@ fn every_link_between_the_pages_leads_somewhere_also_where_they_are_installed() 
     }
     assert!(broken.is_empty() && links > 20, "{links} links, not found: {broken:#?}");
 }
+
+#[test]
+fn the_manual_of_the_early_program_has_its_commands() {
+    let source = fs::read_to_string(root().join("src/early/mod.rs")).unwrap();
+    let page = fs::read_to_string(root().join("packaging/man/originboot-early.8")).unwrap();
+    let (_, usage) = source.split_once("const USAGE").unwrap();
+    let (usage, _) = usage.split_once("\";").unwrap();
+    let commands: Vec<&str> =
+        usage.lines().filter_map(|line| line.strip_prefix("  originboot ")?.split_whitespace().next()).collect();
+    assert!(commands.len() >= 4, "{commands:?}");
+    for command in commands {
+        assert!(
+            page.contains(&format!("\n.B {command}\n")) || page.contains(&format!("\n.BI {command} ")),
+            "{command}"
+        );
+    }
+}

@@ -118,4 +118,38 @@ mod tests {
     fn the_arguments_are_consistent_and_documented() {
         Cli::command().debug_assert();
     }
+
+    /// Every command of `command`, itself too, with its words.
+    fn commands(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
+        found.push((words.to_owned(), command.clone()));
+        for below in command.get_subcommands() {
+            commands(below, format!("{words} {}", below.get_name()).trim(), found);
+        }
+    }
+
+    #[test]
+    fn the_manual_has_every_command_and_option() {
+        let page = include_str!("../../packaging/man/originboot.8").replace("\\-", "-");
+        assert!(page.contains(&format!("\"originboot {}\"", env!("CARGO_PKG_VERSION"))), "another version");
+        let mut found = Vec::new();
+        commands(&Cli::command(), "", &mut found);
+        let named: Vec<&(String, clap::Command)> = found.iter().filter(|(_, c)| !c.has_subcommands()).collect();
+        assert!(named.len() > 8, "{named:?}");
+        for (words, command) in named {
+            assert!(page.contains(&format!("\n.B {words}")), "{words}");
+            for option in command.get_arguments().filter_map(clap::Arg::get_long) {
+                assert!(page.contains(&format!("--{option}")), "{words} --{option}");
+            }
+        }
+        // And none that is not there.
+        let options: Vec<String> = found
+            .iter()
+            .flat_map(|(_, c)| c.get_arguments().filter_map(clap::Arg::get_long).map(str::to_owned).collect::<Vec<_>>())
+            .chain(["help".to_owned(), "version".to_owned()])
+            .collect();
+        for word in page.split_whitespace().filter_map(|w| w.strip_prefix("--")) {
+            let word: String = word.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
+            assert!(options.contains(&word), "--{word}");
+        }
+    }
 }

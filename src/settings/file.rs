@@ -193,6 +193,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_manual_has_every_key_with_its_default() {
+        let page = include_str!("../../packaging/man/originboot.toml.5");
+        for table in TABLES {
+            assert!(page.contains(&format!("\n.SH [{table}]\n")), "{table}");
+        }
+        let vendor = include_str!("../../hooks/usr/lib/originboot/originboot.toml");
+        for key in POLICY_KEYS {
+            let line = vendor.lines().find_map(|l| l.strip_prefix(&format!("#{key} = "))).unwrap();
+            let default = line.trim_matches('"');
+            assert!(page.contains(&format!("\n.BR {key} \" (default \\(dq{default}\\(dq)\"\n")), "{key}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_input_panics(text in any::<String>(), key in "[a-z]{1,9}") {
