@@ -110,7 +110,9 @@ fn explain_has_a_page_and_knows_what_was_meant() {
     let (status, _, error) = run(originboot().args(["explain", "CONF_DUP_NAMES"]));
     assert!(status == 2 && error.contains("did you mean \"CONF_DUP_NAME\""), "{error}");
     let (_, list, _) = run(originboot().arg("explain"));
-    assert!(list.contains("HOOK_CASE"), "{list}");
+    assert!(list.contains("HOOK_CASE") && list.contains("EVIDENCE_MISSING"), "{list}");
+    let (status, text, _) = run(originboot().args(["explain", "snapshot"]));
+    assert!(status == 0 && text.starts_with("SNAPSHOT: the boot is held") && text.contains("has a snapshot"), "{text}");
 }
 
 #[test]
