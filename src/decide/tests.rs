@@ -37,6 +37,7 @@ fn device(name: &str, content: Content) -> Device {
         kind: DeviceKind::Disk,
         below: Vec::new(),
         hardware: Hardware::default(),
+        container: None,
         content,
     }
 }

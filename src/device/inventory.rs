@@ -2,6 +2,7 @@
 
 use super::dm::{CacheStatus, TableLine};
 use super::lvm::{Id, PvScan};
+use super::superblock::container::Container;
 use super::superblock::dmcache::DmCacheSuperblock;
 use super::superblock::md::MdSuperblock;
 
@@ -77,6 +78,9 @@ pub struct Device {
     pub hardware: Hardware,
     /// What was found on it.
     pub content: Content,
+    /// RAID metadata of a controller's firmware at its end, of a whole disk, seen by the host program. The content
+    /// beside it is then that of an array inside, as far as this disk shows it.
+    pub container: Option<Container>,
 }
 
 /// What the kernel knows of the physical device. Empty strings where it says nothing.

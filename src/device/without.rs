@@ -150,6 +150,7 @@ mod tests {
             kind,
             below: below.iter().map(|&b| b.to_owned()).collect(),
             hardware: Hardware::default(),
+            container: None,
             content: Content::None,
         }
     }

@@ -28,6 +28,7 @@ fn device(name: &str, kind: DeviceKind, content: Content) -> Device {
         kind,
         below: Vec::new(),
         hardware: Hardware::default(),
+        container: None,
         content,
     }
 }

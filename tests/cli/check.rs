@@ -315,3 +315,53 @@ fn a_container_comes_before_its_arrays() {
     let (status, shown, _) = own(&host, &[]);
     assert_eq!(status, 0, "{shown}");
 }
+
+/// Two disks of an Intel container that does not run; UUIDs as mdadm had them.
+const FAKERAID: &str = "disk sda 8:0 491520 hdd A 1\ndisk sdb 8:16 491520 hdd B 2\ndisk sdc 8:32 1000 hdd C 3\n\
+    bytes sda 0 container/imsm.hex\nbytes sdb 0 container/imsm.hex\n";
+const CONTAINER: &str = "ARRAY metadata=imsm UUID=40e6c4b2:d22c28cd:6720b11d:39949822\n";
+const INSIDE: &str = "ARRAY /dev/md/126 container=40e6c4b2:d22c28cd:6720b11d:39949822 member=0 UUID=218bedcc:9241372d:2671367f:a8d0a395\n";
+
+#[test]
+fn a_container_is_known_by_its_disks_where_it_does_not_run() {
+    let host = Host::from_text(FAKERAID);
+    assert_eq!(lines(&host), format!("{CONTAINER}{INSIDE}"));
+    let codes = |conf: &str| -> Vec<String> {
+        host.put(CONF, conf);
+        let report: serde_json::Value = serde_json::from_str(&own(&host, &["--json"]).1).unwrap();
+        let findings = report["findings"].as_array().unwrap().iter();
+        let heavy = findings.filter(|finding| finding["severity"] != "cosmetic");
+        heavy.map(|finding| finding["code"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(codes(&format!("{CONTAINER}{INSIDE}")), [""; 0]);
+    assert_eq!(codes(&format!("{INSIDE}{CONTAINER}")), ["CONF_ORDER"]);
+    assert_eq!(codes(CONTAINER), [""; 0]);
+    assert_eq!(codes(&format!("AUTO -all\n{CONTAINER}")), ["CONF_AUTO_EXCLUDES"]);
+    assert_eq!(codes(&format!("DEVICE /dev/sd[ac] containers\n{CONTAINER}")), ["CONF_EXCLUDES_MEMBER"]);
+    assert_eq!(codes(&format!("DEVICE /dev/sd*\n{CONTAINER}")), ["CONF_DEVICE_NO_CONTAINERS"]);
+    assert_eq!(own(&host, &["--fix", "--yes"]).0, 0);
+    assert_eq!(text(&host), format!("DEVICE /dev/sd* containers\n{CONTAINER}"));
+    // Half of it: nothing is repaired.
+    let half = Host::from_text(&FAKERAID.replace("bytes sdb 0 container/imsm.hex\n", ""));
+    half.put(CONF, &format!("DEVICE /dev/sd*\n{CONTAINER}"));
+    let (status, _, error) = own(&half, &["--fix", "--yes"]);
+    assert!(status == 1 && error.contains("1 of its 2 members"), "{error}");
+}
+
+#[test]
+fn a_ddf_container_is_known_by_its_disks() {
+    let text = "disk sda 8:0 262144 hdd A 1\ndisk sdb 8:16 262144 hdd B 2\n";
+    let host = Host::from_text(&format!("{text}bytes sda 0 container/ddf.hex\nbytes sdb 0 container/ddf.hex\n"));
+    let line = "ARRAY metadata=ddf UUID=84ba83ab:63227711:d795bbdd:e67ec805\n";
+    assert_eq!(lines(&host), line);
+    host.put(CONF, &format!("DEVICE /dev/sda containers\n{line}"));
+    assert!(own(&host, &[]).1.contains("CONF_EXCLUDES_MEMBER"));
+}
+
+#[test]
+fn metadata_left_over_on_a_disk_in_other_use_is_no_container() {
+    let mounted = Host::from_text(&format!("{FAKERAID}mount 8:0 / ext4 /dev/sda\nmount 8:16 /home ext4 /dev/sdb\n"));
+    assert_eq!(lines(&mounted), "");
+    let native = Host::from_text(&FAKERAID.replace("bytes sda", "md md0 9:0 1000 raid1 sda sdb\nbytes sda"));
+    assert!(!lines(&native).contains("imsm") && lines(&native).contains("/dev/md/md0"));
+}

@@ -335,6 +335,7 @@ fn one_of_each() {
         ("CONF_BACKSLASH", format!("ARRAY \\\n   /dev/md0 UUID={ONE}\n")),
         ("CONF_BACKSLASH", format!("ARRAY /dev/md0 UUID={ONE}\\\n")),
         ("CONF_ORDER", format!("ARRAY /dev/md/v container=/dev/md/i member=0\nARRAY /dev/md/i UUID={ONE}\n")),
+        ("CONF_ORDER", format!("ARRAY /dev/md/v container={ONE} member=0\nARRAY /dev/md/i UUID={ONE}\n")),
         ("CONF_HOMEHOST_NAME", format!("HOMEHOST v\nARRAY /dev/md/v UUID={ONE}\n")),
         ("CONF_QUOTE", format!("ARRAY \"/dev/md0 UUID={ONE}\n")),
         ("-", format!("ARRAY \"/dev/md0\" UUID='{ONE}'\n")),

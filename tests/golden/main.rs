@@ -61,6 +61,7 @@ fn inventory(vg_text: &str) -> Inventory {
         kind: DeviceKind::Disk,
         below: Vec::new(),
         hardware: Hardware::default(),
+        container: None,
         content: Content::Pv(Box::new(scan(pv.id, vg_text))),
     });
     Inventory { devices: devices.collect(), ..Inventory::default() }

@@ -1,5 +1,6 @@
 //! Superblocks that tell what a device is: one file per format, a pure parser of bytes each.
 
+pub mod container;
 pub mod dmcache;
 pub mod md;
 pub mod probe;

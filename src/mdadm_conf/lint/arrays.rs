@@ -1,7 +1,7 @@
 //! Of the ARRAY lines together, and of what DEVICE lets through to them.
 
 use super::{Context, edits};
-use crate::mdadm_conf::effective::{Array, Effective, new_name};
+use crate::mdadm_conf::effective::{Array, Effective, Uuid, new_name};
 use crate::mdadm_conf::finding::{Code, Finding, Fix, Severity};
 use crate::mdadm_conf::groups;
 use crate::mdadm_conf::keyword::Keyword;
@@ -170,10 +170,13 @@ fn order(effective: &Effective<'_>, found: &mut Vec<Finding>) {
     let lines = || effective.arrays.iter().chain(&effective.dropped);
     let by_name: std::collections::HashMap<&str, Place> =
         lines().filter_map(|a| Some((device_of(a.name?.text), place(a)))).collect();
+    let by_uuid: std::collections::HashMap<Uuid, Place> =
+        lines().filter(|a| a.container.is_none()).filter_map(|a| Some((a.uuid?.value, place(a)))).collect();
     for array in &effective.arrays {
         let Some(container) = array.container else { continue };
         let later = by_name
             .get(device_of(container.text))
+            .or_else(|| by_uuid.get(&Uuid::parse(container.text)?))
             .filter(|at| (at.file, at.start) > (array.place.file, array.place.start));
         if let Some(at) = later {
             found.push(

@@ -61,7 +61,7 @@ impl Checks<'_> {
         let contained = || {
             let inside = real.inside.as_ref()?;
             let member = line.member?.text == inside.1;
-            let holder = self.arrays.iter().find(|other| other.running.as_ref() == Some(&inside.0))?;
+            let holder = self.arrays.iter().find(|other| other.holds(real))?;
             let container = line.container?.text;
             let by_uuid = Uuid::parse(container).is_some_and(|uuid| Some(uuid) == holder.uuid);
             let by_name = holder.path.as_deref() == Some(container) || container.ends_with(&format!("/{}", inside.0));
@@ -159,9 +159,7 @@ impl Checks<'_> {
             _ => "",
         };
         // An array in a container comes with it, where AUTO lets it.
-        let holder = real.inside.as_ref().and_then(|(name, _)| {
-            self.arrays.iter().find(|other| other.running.as_ref() == Some(name)).map(|holder| holder.metadata.as_str())
-        });
+        let holder = self.arrays.iter().find(|other| other.holds(real)).map(|holder| holder.metadata.as_str());
         let family = holder.unwrap_or(family);
         if family.is_empty() || (real.inside.is_some() && self.effective.auto.rule(family).allows()) {
             return None;

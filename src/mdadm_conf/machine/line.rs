@@ -31,8 +31,7 @@ pub fn array_line(host: &Host<'_>, array: &RealArray) -> Option<String> {
     let metadata = match &array.inside {
         Some((container, number)) => {
             let all = arrays(host);
-            let holder = all.iter().find(|other| other.running.as_deref() == Some(container.as_str()));
-            let holder = holder.and_then(|holder| holder.uuid);
+            let holder = all.iter().find(|other| other.holds(array)).and_then(|holder| holder.uuid);
             let holder = holder.map_or_else(|| format!("/dev/{container}"), |uuid| uuid.to_string());
             let plain = number.bytes().all(|b| b.is_ascii_digit());
             format!(" container={holder}{}", if plain { format!(" member={number}") } else { String::new() })
@@ -54,11 +53,7 @@ pub fn needed_lines(host: &Host<'_>) -> Vec<String> {
 /// The arrays that [`needed_lines`] is about.
 pub(in crate::mdadm_conf) fn needed(all: &[RealArray]) -> Vec<&RealArray> {
     let known = all.iter().any(RealArray::is_needed);
-    let holds = |array: &RealArray| {
-        all.iter().any(|other| {
-            other.is_needed() && other.inside.as_ref().is_some_and(|(name, _)| Some(name) == array.running.as_ref())
-        })
-    };
+    let holds = |array: &RealArray| all.iter().any(|other| other.is_needed() && array.holds(other));
     all.iter().filter(|array| !known || array.is_needed() || holds(array)).collect()
 }
 

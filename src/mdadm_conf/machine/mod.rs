@@ -49,7 +49,7 @@ pub struct Member {
 }
 
 /// One array.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RealArray {
     /// Its UUID, where it is known.
     pub uuid: Option<Uuid>,
@@ -69,7 +69,7 @@ pub struct RealArray {
     pub path: Option<String>,
     /// It holds arrays.
     pub container: bool,
-    /// The container it is in (kernel name), and its number there.
+    /// The container it is in (kernel name, or its UUID where it does not run), and its number there.
     pub inside: Option<(String, String)>,
     /// Why it is not seen whole.
     pub partly: Option<String>,
@@ -80,6 +80,15 @@ pub struct RealArray {
 }
 
 impl RealArray {
+    /// It is the container that the other one is in.
+    #[must_use]
+    pub fn holds(&self, other: &Self) -> bool {
+        other.inside.as_ref().is_some_and(|(name, _)| {
+            self.running.as_ref() == Some(name)
+                || (self.container && self.uuid.is_some_and(|uuid| uuid.to_string() == *name))
+        })
+    }
+
     /// For a message.
     #[must_use]
     pub fn shown(&self) -> String {
@@ -113,6 +122,7 @@ pub fn arrays(host: &Host<'_>) -> Vec<RealArray> {
         }
     }
     let mut all: Vec<RealArray> = found.into_values().collect();
+    containers(&mut all, inventory);
     for device in &inventory.devices {
         if let DeviceKind::Md(md) = &device.kind {
             running(&mut all, device, md, inventory, &map);
@@ -138,14 +148,8 @@ fn from_member(superblock: &MdSuperblock) -> RealArray {
         metadata: superblock.version.to_owned(),
         level: Some(superblock.level),
         disks: superblock.raid_disks,
-        members: Vec::new(),
-        running: None,
-        path: None,
-        container: false,
-        inside: None,
-        partly: None,
-        carries: Vec::new(),
         depth: 1,
+        ..RealArray::default()
     }
 }
 
@@ -165,6 +169,52 @@ fn add_member(array: &mut RealArray, device: &Device, superblock: &MdSuperblock)
     }
 }
 
+/// Containers by the metadata of their disks, and the arrays inside. A disk that something else uses only has metadata
+/// left over from another life.
+fn containers(all: &mut Vec<RealArray>, inventory: &Inventory) {
+    for device in &inventory.devices {
+        let Some(container) = &device.container else { continue };
+        let external = |md: &MdArray| md.metadata.starts_with("external:");
+        let other = |above: &Device| match &above.kind {
+            DeviceKind::Partition { .. } => false,
+            DeviceKind::Md(md) => !external(md),
+            _ => true,
+        };
+        let mounted = inventory.mounts.iter().any(|mount| mount.devno == device.devno);
+        let uuid = Uuid::parse(&container.uuid);
+        if uuid.is_none() || mounted || matches!(device.content, Content::MdMember(_)) {
+            continue;
+        }
+        if inventory.above(&device.name).any(other) {
+            continue;
+        }
+        let member = Member { name: device.name.clone(), paths: paths(device), journal: false, idle: false };
+        let empty = RealArray {
+            uuid,
+            metadata: container.metadata.to_owned(),
+            container: true,
+            depth: 1,
+            ..RealArray::default()
+        };
+        let mut add = |empty: RealArray| match all.iter_mut().find(|array| array.uuid == empty.uuid) {
+            Some(array) => array.members.push(member.clone()),
+            None => all.push(RealArray { members: vec![member.clone()], ..empty }),
+        };
+        add(empty);
+        for (number, volume) in container.volumes.iter().enumerate() {
+            add(RealArray {
+                uuid: Uuid::parse(&volume.uuid),
+                title: volume.name.clone(),
+                level: Some(volume.level),
+                disks: volume.disks,
+                inside: Some((uuid.map(|uuid| uuid.to_string()).unwrap_or_default(), number.to_string())),
+                depth: 2,
+                ..RealArray::default()
+            });
+        }
+    }
+}
+
 const NO_JOURNAL: &str = "its write journal is missing";
 
 /// What the kernel and mdadm's map know of a running array.
@@ -178,21 +228,30 @@ fn running(
     let external = md.metadata.strip_prefix("external:");
     let (mapped, path) = map.get(device.name.as_str()).copied().unwrap_or((None, ""));
     let uuid = Uuid::parse(&md.uuid).filter(|uuid| uuid.0 != 0).or(mapped);
-    let mine = all.iter_mut().find(|array| {
-        (array.uuid.is_some() && array.uuid == uuid)
-            || (external.is_none() && array.members.iter().any(|member| device.below.contains(&member.name)))
-    });
     let path = (!path.is_empty()).then(|| path.to_owned());
-    if let Some(array) = mine {
-        array.running = Some(device.name.clone());
-        array.path = path;
-        return;
-    }
     let inside = external.filter(|text| text.starts_with(['/', '-'])).and_then(|text| {
         let (container, number) = text.trim_start_matches(['/', '-']).split_once('/')?;
         Some((container.to_owned(), number.to_owned()))
     });
     let container = external.is_some() && inside.is_none();
+    let mine = all.iter_mut().find(|array| {
+        let disks = || array.members.iter().any(|member| device.below.contains(&member.name));
+        let number = |(_, number): &(String, String)| inside.as_ref().is_some_and(|(_, other)| other == number);
+        let same = match &array.inside {
+            Some(numbered) => number(numbered),
+            None => inside.is_none() && array.container == container,
+        };
+        (array.uuid.is_some() && array.uuid == uuid) || (same && disks())
+    });
+    if let Some(array) = mine {
+        array.running = Some(device.name.clone());
+        array.path = path;
+        if array.inside.is_some() {
+            array.inside = inside;
+            array.partly = (md.degraded > 0).then(|| format!("{} of its members are missing", md.degraded));
+        }
+        return;
+    }
     let members = device.below.iter().filter_map(|name| inventory.device(name)).map(|member| Member {
         name: member.name.clone(),
         paths: paths(member),

@@ -10,8 +10,9 @@ use nix::sys::stat::{major, minor};
 
 use super::ScanOptions;
 use super::chunks::{Chunk, Chunks, Trouble};
+use crate::device::superblock::container::Container;
 use crate::device::superblock::probe::probe as look;
-use crate::device::{Content, DevNo, Device, SECTOR};
+use crate::device::{Content, DevNo, Device, DeviceKind, SECTOR};
 use crate::sys::reader::{ALIGN, Batch, MAX_READ};
 use crate::sys::root::{Root, SNAPSHOT};
 
@@ -66,6 +67,11 @@ fn finish(
 ) {
     let chunks = Chunks::new(device.sectors.saturating_mul(SECTOR), known, fetch);
     device.content = look(&chunks);
+    // Only the check of mdadm.conf asks for it, and no image needs to.
+    if cfg!(feature = "cli") && device.kind == DeviceKind::Disk {
+        // Like mdadm, which takes no disk with damaged metadata for a member.
+        device.container = Container::read(&chunks).ok().flatten();
+    }
     record(device, &chunks.into_chunks());
 }
 
@@ -273,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_silent_device_costs_the_limit_once_and_the_others_nothing() {
-        use crate::device::{DeviceKind, Hardware};
+        use crate::device::Hardware;
         use std::os::unix::fs::PermissionsExt as _;
 
         let dir = tempfile::tempdir().unwrap();
@@ -294,6 +300,7 @@ mod tests {
             kind: DeviceKind::Disk,
             below: Vec::new(),
             hardware: Hardware::default(),
+            container: None,
             content: Content::Skipped,
         };
         let mut devices = vec![device("sda"), device("sdb")];

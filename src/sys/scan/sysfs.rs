@@ -56,6 +56,7 @@ fn device(root: &Root, name: &str) -> Option<Device> {
         sectors: attribute("size").parse().unwrap_or(0),
         read_only: attribute("ro") == "1",
         hardware: if kind == DeviceKind::Disk { hardware(root, &dir) } else { Hardware::default() },
+        container: None,
         kind,
         below,
         content: Content::Skipped,
