@@ -120,6 +120,7 @@ fn machine(text: &str, gone: &[Id]) -> Inventory {
             kind: DeviceKind::Disk,
             below: Vec::new(),
             hardware: Hardware::default(),
+            container: None,
             content: Content::Pv(Box::new(PvScan { label, texts, errors: Vec::new() })),
         }
     };
