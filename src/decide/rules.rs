@@ -1,8 +1,8 @@
 //! Hard refusals: what this program does not decide about, with the sentence and the remedy.
 
-use super::Situation;
 use super::case::Case;
-use crate::device::lvm::{Id, SegmentKind, Vg, VgSeen, volume_groups};
+use super::{Situation, fence};
+use crate::device::lvm::{Id, SegmentKind, Vg, VgSeen};
 use crate::device::{Content, Found};
 
 /// A rule that forbids acting: frozen code, sentence, remedy.
@@ -41,7 +41,7 @@ pub(super) fn hibernation(s: &Situation<'_>) -> Option<Veto> {
 
 /// `VG/LV`, or the LV's id where no text that is read has it.
 fn lv_name(s: &Situation<'_>, vg_id: &Id, lv_id: &Id) -> String {
-    let groups = volume_groups(s.inventory.pvs().map(|(_, scan)| scan));
+    let (groups, _) = fence::groups(s.inventory);
     let name = groups.iter().filter(|g| g.vg.id == *vg_id).find_map(|g| {
         let lv = g.vg.lvs.iter().find(|lv| lv.id == *lv_id)?;
         Some(format!("{}/{}", g.vg.name, lv.name))
