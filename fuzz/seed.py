@@ -34,6 +34,17 @@ def device(path):
     return bytes(data)
 
 
+def tail(path):
+    """The last 4 KiB of a device."""
+    lines = path.read_text().splitlines()
+    data, start = bytearray(4096), int(lines[0]) - 4096
+    for offset, digits in (line.split() for line in lines[1:]):
+        at, value = int(offset, 16) - start, bytes.fromhex(digits)
+        if at >= 0:
+            data[at : at + len(value)] = value
+    return bytes(data)
+
+
 def put(target, name, content):
     folder = ROOT / "fuzz" / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -46,6 +57,8 @@ for hex_file in sorted(FIXTURES.glob("*/*.hex")):
     put("probe", name, content)
     if kind == "lvm":
         put("pv", name, content)
+    if kind == "container":
+        put("container", name, tail(hex_file))
     if kind == "dmcache":
         put("dmcache", name, content[:4096])
     if kind == "md":

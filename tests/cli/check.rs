@@ -365,3 +365,49 @@ fn metadata_left_over_on_a_disk_in_other_use_is_no_container() {
     let native = Host::from_text(&FAKERAID.replace("bytes sda", "md md0 9:0 1000 raid1 sda sdb\nbytes sda"));
     assert!(!lines(&native).contains("imsm") && lines(&native).contains("/dev/md/md0"));
 }
+
+#[test]
+fn an_array_on_arrays_comes_behind_them() {
+    let host = Host::from_text(
+        "disk sda 8:0 9000 hdd A 1\ndisk sdb 8:16 9000 hdd B 2\ndisk sdc 8:32 9000 hdd C 3\ndisk sdd 8:48 9000 hdd D 4\n\
+         md md0 9:0 8000 raid1 sda sdb\nmd md1 9:1 8000 raid1 sdc sdd\nmd md2 9:2 7000 raid0 md0 md1\n\
+         mount 9:2 / ext4 /dev/md2\n",
+    );
+    let lines = lines(&host);
+    assert_eq!(lines.matches("/dev/md/").count(), 3);
+    assert!(lines.lines().last().unwrap().starts_with("ARRAY /dev/md/md2 "), "{lines}");
+    host.put(CONF, &lines);
+    assert_eq!(own(&host, &[]).0, 0);
+    let mut turned: Vec<&str> = lines.lines().collect();
+    turned.rotate_right(1);
+    host.put(CONF, &format!("{}\n", turned.join("\n")));
+    let (status, shown, _) = own(&host, &[]);
+    assert!(status == 1 && shown.matches("[CONF_ORDER]").count() == 2, "{shown}");
+    assert!(shown.contains("/dev/md2 (host:md2) stands on /dev/md0"), "{shown}");
+}
+
+#[test]
+fn a_write_journal_is_let_through_too() {
+    let host = Host::from_text("disk sdd 8:48 32768 ssd D 4\nbytes sdd 0 md/1.0-raid5-journal.hex\n");
+    let line = "ARRAY /dev/md/one metadata=1.0 UUID=00112233:44556677:8899aabb:ccddeeff\n";
+    host.put(CONF, &format!("DEVICE /dev/sd[abc]\n{line}"));
+    let (status, shown, _) = own(&host, &[]);
+    assert!(status == 1 && shown.contains("does not let /dev/sdd through"), "{shown}");
+    assert!(shown.contains("the write journal") && shown.contains("without its journal the array is not started"));
+    host.put(CONF, &format!("DEVICE /dev/sd[abcd]\n{line}"));
+    assert!(!own(&host, &[]).1.contains("CONF_EXCLUDES_MEMBER"));
+}
+
+#[test]
+fn an_array_of_another_host_loses_its_name_without_a_line() {
+    let host = server();
+    let lines = lines(&host);
+    let short: String = lines.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    // The arrays are named host:….
+    for (home, words) in [("nas", "it counts as another host's array"), ("host", "it gets its name by the host's name")]
+    {
+        host.put(CONF, &format!("HOMEHOST {home}\n{short}"));
+        let shown = own(&host, &[]).1;
+        assert!(shown.contains("[CONF_MISSING_ARRAY]") && shown.contains(words), "{home}: {shown}");
+    }
+}
