@@ -4,7 +4,7 @@ use super::render::{Outfit, Target, Wanted};
 use super::{Look, Outcome, Usage};
 use crate::settings::BootPlan;
 use crate::sys::Root;
-use crate::sys::host::{Installed, STATE, built_plan, installed, kernels};
+use crate::sys::host::{Installed, STATE, built_plan, installed, kernels, state_is_empty, uninstalling};
 use anyhow::{Context as _, bail};
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
@@ -68,20 +68,21 @@ impl Args {
             eprintln!("originboot: {sentence}");
         }
         let before = installed(&wanted.target);
-        let made = to_make(&wanted.target);
+        let new = to_make(&wanted.target);
         let mut steps: Vec<String> = Vec::new();
         if before.is_none() {
-            steps.extend(made.dirs.iter().map(|dir| format!("make {dir}")));
-            steps.extend(made.links.iter().map(|(path, _)| format!("link {path}")));
             steps.push(format!("note in {STATE}/installed that the hook is to act"));
         }
+        steps.extend(new.dirs.iter().filter(|dir| *dir != STATE).map(|dir| format!("make {dir}")));
+        steps.extend(new.links.iter().map(|(path, _)| format!("link {path}")));
         steps.push(format!("run update-initramfs -u -k all, for {}", releases.join(", ")));
         if !self.consent.given("install", &steps)? {
             return Ok(Outcome::Fine);
         }
-        if before.is_none() {
-            made.make(&wanted.target)?;
-        }
+        // What an uninstall has not come to take away is made already, and still to be taken away one day.
+        let mut made = before.or_else(|| uninstalling(&wanted.target)).unwrap_or_default();
+        made.add(new);
+        made.make(&wanted.target)?;
         rebuild(&wanted.target, &self.look.sysroot)?;
         Ok(report(&wanted.target, plan, &releases))
     }
@@ -140,15 +141,17 @@ fn problems(wanted: &Wanted, plan: &BootPlan, releases: &[String]) -> anyhow::Re
     Ok(problems)
 }
 
-/// What is not there yet.
+/// What is not there yet. A state folder with nothing in it counts as not there: an earlier install made it.
 fn to_make(target: &Root) -> Installed {
     let mut made = Installed::default();
+    if state_is_empty(target) {
+        made.dirs.push(STATE.to_owned());
+    }
     let mut dir = |path: &str| {
         if !target.exists(path) {
             made.dirs.push(path.to_owned());
         }
     };
-    dir(STATE);
     let unit = format!("/usr/lib/systemd/system/{UNIT}");
     if target.exists("/etc/systemd/system") && target.exists(&unit) {
         dir(WANTS);

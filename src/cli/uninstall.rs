@@ -4,7 +4,10 @@ use super::install::{Consent, images, rebuild};
 use super::{Outcome, Target};
 use crate::dialect::MANIFEST;
 use crate::sys::Root;
-use crate::sys::host::{Kept, STATE, generated, generated_kernels, installed, remove_generated};
+use crate::sys::host::{
+    Installed, Kept, STATE, generated, generated_kernels, installed, remove_empty_state, remove_generated, uninstalling,
+};
+use anyhow::Context as _;
 use std::path::Path;
 
 /// Take originboot out of every kernel's image again
@@ -22,18 +25,25 @@ pub(super) struct Args {
 impl Args {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let target = Root::new(&self.target.tools_root)?;
-        let Some(made) = installed(&target) else {
+        let Some(made) = installed(&target).or_else(|| uninstalling(&target)) else {
+            remove_empty_state(&target);
             println!("originboot is not installed in any image: nothing to do");
             return Ok(Outcome::Fine);
         };
         let generated_now = generated_kernels(&target);
-        let mut steps = vec![format!("remove {STATE}/installed, so that the hook acts no more")];
-        steps.extend(made.links.iter().rev().map(|(path, _)| format!("remove {path}")));
-        steps.extend(generated_now.iter().map(|release| format!("remove {STATE}/generated/{release}")));
+        let mut steps = vec![format!("rename {STATE}/installed to uninstalling, so that the hook acts no more")];
+        if installed(&target).is_none() {
+            steps = vec![format!("go on with the uninstall that {STATE}/uninstalling tells of")];
+        }
         steps.push(format!("run update-initramfs -u -k all, for {}", images(&target)?.join(", ")));
+        steps.extend(generated_now.iter().map(|release| format!("remove {STATE}/generated/{release}")));
+        steps.extend(made.links.iter().rev().map(|(path, _)| format!("remove {path}")));
+        steps.push(format!("remove {STATE}/uninstalling"));
         if !self.consent.given("uninstall", &steps)? {
             return Ok(Outcome::Fine);
         }
+        Installed::withdraw(&target)?;
+        rebuild(&target, Path::new("/")).context("the images may still hold originboot; run uninstall again then")?;
         for release in &generated_now {
             // Whatever somebody changed there was never to be edited: every file says so.
             Kept::new(&generated(&target, release))
@@ -41,8 +51,6 @@ impl Args {
         }
         remove_generated(&target);
         made.remove(&target)?;
-        rebuild(&target, Path::new("/"))?;
-        made.remove_dirs(&target);
         Ok(Outcome::Fine)
     }
 }

@@ -4,6 +4,7 @@ use crate::host::Host;
 use crate::originboot;
 use crate::system::{KERNEL, Spoil, System};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
 
@@ -57,6 +58,67 @@ fn records_and_other_units_stay() {
     assert!(there("var/lib/originboot/reports/1.json"));
     assert!(there("etc/systemd/system/multi-user.target.wants/other.service"));
     assert!(!there(LINK) && !there("var/lib/originboot/installed"));
+}
+
+#[test]
+fn an_uninstall_that_failed_can_be_run_again() {
+    let (host, system) = (Host::new("pool-writethrough"), System::new());
+    let before = system.tree();
+    assert_eq!(run("install", Some(&host), &system, &["--yes"]).status.code(), Some(0));
+    system.put("fail", "");
+    let image = || fs::read_to_string(system.path().join(format!("boot/initrd.img-{KERNEL}"))).unwrap();
+    for _ in 0..2 {
+        let out = run("uninstall", None, &system, &["--yes"]);
+        assert_eq!(out.status.code(), Some(3), "{}", said(&out));
+        assert!(said(&out).contains("run uninstall again"), "{}", said(&out));
+        assert!(image().contains("originboot-plan 1"));
+        // The hook acts no more meanwhile.
+        assert!(!system.path().join("var/lib/originboot/installed").exists());
+        let out = run("uninstall", None, &system, &["--dry-run"]);
+        assert!(said(&out).contains("go on with the uninstall"), "{}", said(&out));
+    }
+    system.remove("fail");
+    assert_eq!(run("uninstall", None, &system, &["--yes"]).status.code(), Some(0));
+    assert_eq!(system.tree(), before);
+}
+
+#[test]
+fn an_install_after_a_failed_uninstall_forgets_nothing() {
+    let (host, system) = (Host::new("pool-writethrough"), System::new());
+    let before = system.tree();
+    assert_eq!(run("install", Some(&host), &system, &["--yes"]).status.code(), Some(0));
+    let installed = system.tree();
+    system.put("fail", "");
+    assert_eq!(run("uninstall", None, &system, &["--yes"]).status.code(), Some(3));
+    system.remove("fail");
+    assert_eq!(run("install", Some(&host), &system, &["--yes"]).status.code(), Some(0));
+    assert_eq!(system.tree(), installed);
+    assert_eq!(run("uninstall", None, &system, &["--yes"]).status.code(), Some(0));
+    assert_eq!(system.tree(), before);
+}
+
+#[test]
+fn an_install_cut_off_after_its_first_step_is_finished_or_taken_back() {
+    let host = Host::new("pool-writethrough");
+    for (finish, cut) in [(false, ""), (true, ""), (true, "note"), (false, "note")] {
+        let system = System::new();
+        let before = system.tree();
+        assert_eq!(run("install", Some(&host), &system, &["--yes"]).status.code(), Some(0));
+        let (installed, note) =
+            (system.tree(), fs::read_to_string(system.path().join("var/lib/originboot/installed")).unwrap());
+        assert_eq!(run("uninstall", None, &system, &["--yes"]).status.code(), Some(0));
+        fs::create_dir(system.path().join("var/lib/originboot")).unwrap();
+        fs::set_permissions(system.path().join("var/lib/originboot"), fs::Permissions::from_mode(0o700)).unwrap();
+        if cut == "note" {
+            system.put("var/lib/originboot/installed", &note);
+        }
+        if finish {
+            assert_eq!(run("install", Some(&host), &system, &["--yes"]).status.code(), Some(0));
+            assert_eq!(system.tree(), installed);
+        }
+        assert_eq!(run("uninstall", None, &system, &["--yes"]).status.code(), Some(0));
+        assert_eq!(system.tree(), before);
+    }
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub const STATE: &str = "/var/lib/originboot";
 const GENERATED: &str = "generated";
 /// Below it: what `install` made. The packaged hook acts only while it is there.
 const INSTALLED: &str = "installed";
+/// Its name while `uninstall` is under way: the hook acts no more, but images may still hold originboot.
+const UNINSTALLING: &str = "uninstalling";
 /// First line of that file.
 const MAGIC: &str = "originboot-installed 1";
 /// Longest state file that is read, in bytes.
@@ -50,11 +52,32 @@ pub fn remove_generated(root: &Root) {
     let _ = std::fs::remove_dir(root.place(&format!("{STATE}/{GENERATED}")));
 }
 
-/// What `install` made; `None` when it has not been run.
+/// What `install` made; `None` when it has not been run, or `uninstall` is under way.
 #[must_use]
 pub fn installed(root: &Root) -> Option<Installed> {
-    let bytes = root.read(&format!("{STATE}/{INSTALLED}"), MAX_STATE).ok()??;
+    note(root, INSTALLED)
+}
+
+/// What is left to be taken away, when an `uninstall` was begun and has not come to its end.
+#[must_use]
+pub fn uninstalling(root: &Root) -> Option<Installed> {
+    note(root, UNINSTALLING)
+}
+
+fn note(root: &Root, name: &str) -> Option<Installed> {
+    let bytes = root.read(&format!("{STATE}/{name}"), MAX_STATE).ok()??;
     Installed::parse(&String::from_utf8_lossy(&bytes))
+}
+
+/// There is no such folder, or an empty one: all that an `install` leaves which the power left before its note.
+#[must_use]
+pub fn state_is_empty(root: &Root) -> bool {
+    root.list(STATE).ok().flatten().is_none_or(|names| names.is_empty())
+}
+
+/// Removes the folder, when it is empty.
+pub fn remove_empty_state(root: &Root) {
+    let _ = std::fs::remove_dir(root.place(STATE));
 }
 
 impl Installed {
@@ -78,51 +101,74 @@ impl Installed {
         std::iter::once(format!("{MAGIC}\n")).chain(dirs).chain(links).collect()
     }
 
-    /// Makes the folders and links, and writes the note last.
-    ///
-    /// # Errors
-    /// [`FilesError`]; what was made until then is removed again.
-    pub fn make(&self, root: &Root) -> Result<(), FilesError> {
-        let made = || {
-            for dir in &self.dirs {
-                if dir == STATE {
-                    make_dir(&root.place(dir))?;
-                } else {
-                    system("making", &root.place(dir), |p| std::fs::create_dir(p))?;
-                }
-            }
-            for (path, target) in &self.links {
-                system("linking", &root.place(path), |p| std::os::unix::fs::symlink(target, p))?;
-            }
-            write_atomic(&root.place(&format!("{STATE}/{INSTALLED}")), self.text().as_bytes())
-        };
-        made().inspect_err(|_| {
-            let _ = self.remove(root);
-        })
+    /// Takes in what `more` lists and this does not.
+    pub fn add(&mut self, more: Self) {
+        self.dirs.extend(more.dirs.into_iter().filter(|dir| !self.dirs.contains(dir)).collect::<Vec<_>>());
+        let new = |link: &(String, String)| !self.links.iter().any(|(path, _)| *path == link.0);
+        let links: Vec<_> = more.links.into_iter().filter(new).collect();
+        self.links.extend(links);
     }
 
-    /// Removes the note first, then links that still say what they said, then folders that are empty.
+    /// Writes the note, then makes those folders and links that are not there. In this order, so that `uninstall` knows
+    /// of all of them whenever the power is lost. A note of an `uninstall` under way is removed.
+    ///
+    /// # Errors
+    /// [`FilesError`]. What was made until then is in the note: [`Self::remove`] takes it away.
+    pub fn make(&self, root: &Root) -> Result<(), FilesError> {
+        make_dir(&root.place(STATE))?;
+        write_atomic(&root.place(&format!("{STATE}/{INSTALLED}")), self.text().as_bytes())?;
+        sync_dir(&root.place(STATE))?;
+        for dir in self.dirs.iter().filter(|dir| !root.exists(dir)) {
+            system("making", &root.place(dir), |p| std::fs::create_dir(p))?;
+        }
+        for (path, target) in self.links.iter().filter(|(path, _)| root.link(path).is_none() && !root.exists(path)) {
+            system("linking", &root.place(path), |p| std::os::unix::fs::symlink(target, p))?;
+        }
+        remove_file(&root.place(&format!("{STATE}/{UNINSTALLING}")))
+    }
+
+    /// Renames the note, so that the hook acts no more and `uninstall` can be run again until it has succeeded.
+    ///
+    /// # Errors
+    /// [`FilesError`].
+    pub fn withdraw(root: &Root) -> Result<(), FilesError> {
+        let path = |name: &str| root.place(&format!("{STATE}/{name}"));
+        if root.exists(&format!("{STATE}/{INSTALLED}")) {
+            system("renaming", &path(INSTALLED), |p| std::fs::rename(p, path(UNINSTALLING)))?;
+            sync_dir(&root.place(STATE))?;
+        }
+        Ok(())
+    }
+
+    /// Removes links that still say what they said, then the notes, then folders that are empty.
     ///
     /// # Errors
     /// [`FilesError`].
     pub fn remove(&self, root: &Root) -> Result<(), FilesError> {
-        remove_file(&root.place(&format!("{STATE}/{INSTALLED}")))?;
         for (path, target) in self.links.iter().rev() {
             if root.link(path).is_some_and(|t| t.to_str() == Some(target)) {
                 remove_file(&root.place(path))?;
             }
+        }
+        for name in [INSTALLED, UNINSTALLING] {
+            remove_file(&root.place(&format!("{STATE}/{name}")))?;
         }
         self.remove_dirs(root);
         Ok(())
     }
 
     /// Removes the folders that are empty.
-    pub fn remove_dirs(&self, root: &Root) {
+    fn remove_dirs(&self, root: &Root) {
         for dir in self.dirs.iter().rev() {
             // A folder with something in it is somebody's: records of boots, other units.
             let _ = std::fs::remove_dir(root.place(dir));
         }
     }
+}
+
+/// Has the folder's entries written to disk.
+fn sync_dir(dir: &Path) -> Result<(), FilesError> {
+    system("writing", dir, |p| std::fs::File::open(p)?.sync_all())
 }
 
 fn system(doing: &'static str, path: &Path, act: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<(), FilesError> {
@@ -155,12 +201,38 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_step_leaves_nothing_behind() {
+    fn cut_off_at_any_step_all_that_was_made_can_be_taken_away() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("var/lib")).unwrap();
         let root = Root::new(dir.path()).unwrap();
-        let made = Installed { dirs: vec![STATE.to_owned(), "/no/such/parent".to_owned()], links: Vec::new() };
+        let dirs = vec![STATE.to_owned(), "/etc".to_owned(), "/no/such/parent".to_owned()];
+        let made = Installed { dirs, links: vec![("/etc/x".to_owned(), "/x".to_owned())] };
+        // The failing step stands for the cut.
         assert!(made.make(&root).unwrap_err().to_string().contains("no/such/parent"));
+        assert!(dir.path().join("etc").exists());
+        assert_eq!(installed(&root), Some(made.clone()));
+        installed(&root).unwrap().remove(&root).unwrap();
         assert_eq!(std::fs::read_dir(dir.path().join("var/lib")).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_second_install_takes_over_what_an_uninstall_left() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("var/lib")).unwrap();
+        let root = Root::new(dir.path()).unwrap();
+        let mut made = Installed { dirs: vec![STATE.to_owned()], links: vec![("/l".to_owned(), "/x".to_owned())] };
+        made.make(&root).unwrap();
+        Installed::withdraw(&root).unwrap();
+        assert_eq!((installed(&root), uninstalling(&root)), (None, Some(made.clone())));
+        std::fs::remove_file(dir.path().join("l")).unwrap();
+        let more = Installed { dirs: vec!["/d".to_owned()], links: made.links.clone() };
+        made.add(more);
+        made.make(&root).unwrap();
+        assert_eq!((installed(&root), uninstalling(&root)), (Some(made.clone()), None));
+        assert!(root.link("/l").is_some());
+        made.remove(&root).unwrap();
+        let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["var"]);
     }
 }
