@@ -11,6 +11,7 @@ use crate::execute::{Host as _, Level, Outcome, Ran, execute};
 use crate::report::{Ending, FILE, MissingPv, RanCommand, Report};
 use crate::settings::{BootPlan, CommandLine, Request};
 use crate::sys::machine::{Machine, RUN_DIR, forget, is_kept, private_dir, text};
+use crate::sys::shield::Shield;
 
 /// Where the image's plan lies.
 const PLAN: &str = "/etc/originboot/boot.plan";
@@ -80,6 +81,7 @@ impl Boot {
 
     /// Carries the plan out, tells and records how it ended.
     pub fn act(&mut self, plan: &Plan) -> Ending {
+        let _shield = Shield::raise();
         for reason in &plan.reasons {
             self.machine.say(Level::Notice, reason);
         }
@@ -120,6 +122,8 @@ impl Boot {
         report.saved = saved;
         report.remedy = next(plan, ending);
         self.write(&report);
+        // A signal that waited ends this program below.
+        self.store_state();
         ending
     }
 

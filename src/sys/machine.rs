@@ -4,14 +4,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
 use super::Root;
+use super::child::Child;
 use super::scan::{ScanOptions, scan};
 use crate::device::{Content, Inventory};
 use crate::execute::{Command, Host, Level, Ran};
@@ -22,7 +20,7 @@ pub const RUN_DIR: &str = "/run/originboot";
 /// Most bytes kept of what a child prints.
 const MAX_OUTPUT: u64 = 8 << 10;
 
-/// After SIGINT an lvm gets this long to put its devices right. Then it is left to itself, never killed.
+/// After SIGINT an lvm, its helpers interrupted too, gets this long to put its devices right. Then it is left to itself, never killed.
 const AFTER_INTERRUPT: Duration = Duration::from_secs(30);
 
 /// After SIGKILL a child gets this long to be gone.
@@ -217,7 +215,9 @@ pub fn forget(name: &str) {
     let _ = fs::remove_file(Path::new(RUN_DIR).join(name));
 }
 
-fn run(command: &Command) -> Ran {
+/// Runs a child: as [`Host::run`], for whoever has no [`Machine`].
+#[must_use]
+pub fn run(command: &Command) -> Ran {
     let started = Instant::now();
     let mut ran =
         Ran { argv: command.argv.clone(), status: None, timed_out: false, took: Duration::ZERO, output: String::new() };
@@ -230,20 +230,15 @@ fn run(command: &Command) -> Ran {
 
 /// The child writes into a file without a name: no pipe that can fill up, and none that a grandchild could hold open.
 fn run_into(command: &Command, ran: &mut Ran) -> std::io::Result<()> {
-    let Some((program, arguments)) = command.argv.split_first() else { return Ok(()) };
     let mut output = OpenOptions::new()
         .read(true)
         .write(true)
         .mode(0o600)
         .custom_flags(nix::libc::O_TMPFILE)
         .open(if Path::new("/run").is_dir() { "/run" } else { "/tmp" })?;
-    let mut child = std::process::Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(output.try_clone()?)
-        .spawn()?;
-    wait(&mut child, command, ran);
+    let argv = command.argv.iter().map(|word| word.clone().into_bytes());
+    let child = Child::start(argv, File::open("/dev/null")?, &output, &output)?;
+    wait(&child, command, ran);
     let length = output.metadata()?.len();
     output.seek(SeekFrom::Start(length.saturating_sub(MAX_OUTPUT)))?;
     let mut bytes = Vec::new();
@@ -252,33 +247,19 @@ fn run_into(command: &Command, ran: &mut Ran) -> std::io::Result<()> {
     Ok(())
 }
 
-fn wait(child: &mut Child, command: &Command, ran: &mut Ran) {
-    ran.status = wait_until(child, Instant::now() + command.limit);
+fn wait(child: &Child, command: &Command, ran: &mut Ran) {
+    ran.status = child.wait_until(Instant::now() + command.limit);
     if ran.status.is_some() {
         return;
     }
     ran.timed_out = true;
     if command.gentle {
-        if let Ok(pid) = i32::try_from(child.id()) {
-            let _ = kill(Pid::from_raw(pid), Signal::SIGINT);
-        }
-        ran.status = wait_until(child, Instant::now() + AFTER_INTERRUPT);
+        child.signal(Signal::SIGINT);
+        ran.status = child.wait_until(Instant::now() + AFTER_INTERRUPT);
     } else {
-        let _ = child.kill();
+        child.signal(Signal::SIGKILL);
         // Not even SIGKILL reaches a child that sleeps in the kernel.
-        let _ = wait_until(child, Instant::now() + AFTER_KILL);
-    }
-}
-
-/// The exit status, if it comes until then. A child that a signal ended has the status 128 + signal, as in the shell.
-fn wait_until(child: &mut Child, deadline: Instant) -> Option<i32> {
-    use std::os::unix::process::ExitStatusExt as _;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return status.code().or_else(|| status.signal().map(|s| 128 + s)),
-            Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(10)),
-            _ => return None,
-        }
+        let _ = child.wait_until(Instant::now() + AFTER_KILL);
     }
 }
 
@@ -308,8 +289,7 @@ mod tests {
     #[test]
     fn a_gentle_child_is_interrupted_not_killed() {
         let script = "trap 'echo put right; exit 7' INT; while :; do sleep 0.05; done";
-        // A job in the background inherits an ignored SIGINT, which no shell can trap.
-        let mut command = Command::new(["env", "--default-signal=INT", "sh", "-c", script], 0);
+        let mut command = Command::new(["sh", "-c", script], 0);
         command.limit = Duration::from_secs(2);
         command.gentle = true;
         let ran = run(&command);
@@ -317,9 +297,27 @@ mod tests {
     }
 
     #[test]
+    fn the_helper_that_a_gentle_child_waits_for_is_interrupted_too() {
+        // A shell runs its trap only once the program that it waits for has ended.
+        let mut command = Command::new(["sh", "-c", "trap 'echo put right; exit 7' INT; sleep 600; exit 9"], 0);
+        command.limit = Duration::from_secs(1);
+        command.gentle = true;
+        let ran = run(&command);
+        assert_eq!((ran.status, ran.timed_out, ran.output.trim()), (Some(7), true, "put right"));
+    }
+
+    #[test]
+    fn the_end_of_what_a_child_writes_is_kept() {
+        let ran = run(&Command::new(["sh", "-c", "seq 1 5000; echo the end >&2; exit 3"], 20));
+        assert_eq!((ran.status, ran.timed_out, ran.output.len() as u64), (Some(3), false, MAX_OUTPUT));
+        assert!(ran.output.ends_with("5000\nthe end\n"), "{ran:?}");
+    }
+
+    #[test]
     fn a_program_that_is_not_there_is_told_by_name() {
         let ran = run(&Command::new(["no-such-program-here"], 1));
-        assert!(!ran.ok() && ran.output.contains("no-such-program-here"), "{ran:?}");
+        assert_eq!((ran.status, ran.timed_out), (None, false));
+        assert_eq!(ran.output, "no-such-program-here: No such file or directory (os error 2)");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "this is where the machine is touched")]
 
+mod child;
 mod dm;
 #[cfg(feature = "early")]
 pub mod environment;
@@ -12,6 +13,7 @@ pub mod machine;
 pub mod reader;
 mod root;
 pub mod scan;
+pub mod shield;
 pub mod snapshot;
 
 pub use root::{Root, SysError};

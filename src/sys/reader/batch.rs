@@ -1,27 +1,32 @@
 //! The parent's side: ask, and wait no longer than allowed.
 
-use std::io::{self, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
+use nix::sys::signal::Signal;
 
 use super::{COMMAND, MAX_READ};
 use crate::device::DevNo;
+use crate::sys::child::Child;
 
 /// Bytes of an answer before its data.
 const HEADER: usize = 20;
+
+/// A child that has answered everything gets this long to exit.
+const EXIT: Duration = Duration::from_secs(5);
 
 /// A child that reads some devices.
 #[derive(Debug)]
 pub(in crate::sys) struct Batch {
     child: Child,
-    stdin: Option<ChildStdin>,
-    stdout: ChildStdout,
+    stdin: Option<PipeWriter>,
+    stdout: PipeReader,
     /// What has come of the next answers.
     received: Vec<u8>,
     /// Answers still owed.
@@ -42,21 +47,18 @@ pub(in crate::sys) struct Answer {
 impl Batch {
     /// Starts a child for these devices.
     pub fn start(program: &Path, devices: &[(DevNo, PathBuf)]) -> io::Result<Self> {
-        let mut command = Command::new(program);
-        command.arg(COMMAND);
+        let mut argv = vec![program.as_os_str().to_owned().into_vec(), COMMAND.into()];
         for (number, path) in devices {
-            let mut word = std::ffi::OsString::from(format!("{number}="));
-            word.push(path);
-            command.arg(word);
+            let mut word = format!("{number}=").into_bytes();
+            word.extend(path.as_os_str().to_owned().into_vec());
+            argv.push(word);
         }
-        // Its own process group: a Ctrl-C for the parent is the parent's business. stderr must not be inherited: an
-        // abandoned child would hold the caller's pipe open.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-        let mut child = command.spawn()?;
-        let missing = || io::Error::other("no pipe to the reader");
-        let stdin = child.stdin.take();
-        let stdout = child.stdout.take().ok_or_else(missing)?;
-        Ok(Self { child, stdin, stdout, received: Vec::new(), owed: 0 })
+        let (its_stdin, stdin) = io::pipe()?;
+        let (stdout, its_stdout) = io::pipe()?;
+        // stderr must not be inherited: an abandoned child would hold the caller's pipe open.
+        let stderr = File::options().write(true).open("/dev/null")?;
+        let child = Child::start(argv, its_stdin, its_stdout, stderr)?;
+        Ok(Self { child, stdin: Some(stdin), stdout, received: Vec::new(), owed: 0 })
     }
 
     /// Asks for `length` bytes at `offset` of one device.
@@ -122,11 +124,11 @@ impl Drop for Batch {
         drop(self.stdin.take());
         if self.owed == 0 {
             // All answered: it exits as soon as it sees the end of its stdin.
-            let _ = self.child.wait();
+            let _ = self.child.wait_until(Instant::now() + EXIT);
         } else {
             // A thread may sleep in the kernel for minutes. Killed and left alone: init reaps it.
-            let _ = self.child.kill();
-            let _ = self.child.try_wait();
+            self.child.signal(Signal::SIGKILL);
+            let _ = self.child.wait_until(Instant::now());
         }
     }
 }
