@@ -54,7 +54,9 @@ size: build
 install: build
 	install -D -m 755 $(if $(filter dev,$(HOST_PROFILE)),-s) $(HOST_DIR)/originboot $(DESTDIR)$(PREFIX)/bin/originboot
 	install -D -m 755 $(TARGET)/early/originboot-early $(DESTDIR)$(PREFIX)/libexec/originboot/originboot-early
-	if [ -d hooks/usr ]; then mkdir -p $(DESTDIR)/usr && cp -R --preserve=mode hooks/usr/. $(DESTDIR)/usr/; fi
+	mkdir -p $(DESTDIR)/usr $(DESTDIR)/etc
+	cp -R --preserve=mode hooks/usr/. $(DESTDIR)/usr/
+	cp -R --preserve=mode hooks/etc/. $(DESTDIR)/etc/
 	for page in $(PAGES); do install -D -m 644 "$$page" "$(DESTDIR)$(PREFIX)/share/doc/originboot/$$page" || exit; done
 	for page in packaging/man/*; do \
 		install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}" "$$page" || exit; done

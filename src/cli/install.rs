@@ -4,7 +4,9 @@ use super::render::{Outfit, Target, Wanted};
 use super::{Look, Outcome, Usage};
 use crate::settings::BootPlan;
 use crate::sys::Root;
-use crate::sys::host::{Installed, STATE, built_plan, installed, kernels, state_is_empty, uninstalling};
+use crate::sys::host::{
+    Installed, STATE, built_plan, image_is_built, installed, kernels, state_is_empty, uninstalling,
+};
 use anyhow::{Context as _, bail};
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
@@ -15,6 +17,8 @@ pub(super) const UPDATE: &str = "/usr/sbin/update-initramfs";
 const PACKAGED: &[&str] = &[
     "/usr/share/initramfs-tools/hooks/originboot",
     "/usr/share/initramfs-tools/scripts/local-block/originboot",
+    "/usr/lib/originboot/last-good",
+    "/etc/initramfs/post-update.d/originboot",
     "/usr/libexec/originboot/originboot-early",
 ];
 /// The unit that keeps the record of a boot.
@@ -177,11 +181,22 @@ pub(super) fn rebuild(target: &Root, sysroot: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Something else has built the image, or its building failed behind the hook.
+pub(super) fn not_that_image(release: &str) -> String {
+    format!(
+        "the image of kernel {release} is not the one that originboot was built into: update-initramfs -u -k {release}"
+    )
+}
+
 /// Looks whether each image was built with this plan.
 fn report(target: &Root, plan: &BootPlan, releases: &[String]) -> Outcome {
     let mut outcome = Outcome::Fine;
     for release in releases {
-        if built_plan(target, release).as_ref() == Some(plan) {
+        let built = built_plan(target, release);
+        if built.is_some() && !image_is_built(target, release) {
+            eprintln!("originboot: {}", not_that_image(release));
+            outcome = Outcome::Findings;
+        } else if built.as_ref() == Some(plan) {
             println!("kernel {release}: the image is protected");
         } else {
             eprintln!(

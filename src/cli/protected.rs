@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::install::images;
+use super::install::{images, not_that_image};
 use super::next_boot::{End, NextBoot};
 use super::out::{self, Paint, Style};
 use super::{Look, Outcome};
@@ -12,7 +12,7 @@ use crate::device::Inventory;
 use crate::device::lvm::CacheMode;
 use crate::settings::{BootPlan, NoPlan, RootLv, plan_for};
 use crate::sys::Root;
-use crate::sys::host::{built_plan, installed, read_settings};
+use crate::sys::host::{built_plan, image_is_built, installed, read_settings};
 
 /// What puts originboot into the images.
 const INSTALL: &str = "originboot install";
@@ -113,6 +113,10 @@ impl Answer {
             let rebuild = format!("update-initramfs -u -k {kernel}");
             match built_plan(root, kernel) {
                 None => self.no(format!("the image of kernel {kernel} was built without originboot"), rebuild),
+                Some(_) if !image_is_built(root, kernel) => {
+                    let why = not_that_image(kernel);
+                    self.no(why.split(": ").next().unwrap_or_default().to_owned(), rebuild);
+                }
                 Some(built) if built.policy != plan.policy => {
                     self.no(format!("the image of kernel {kernel} has an older policy"), rebuild);
                 }

@@ -31,8 +31,27 @@ pub enum Standing {
 /// SHA-256 in lower-case hex.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// SHA-256 of all that can be read, in lower-case hex; holds 64 KiB of it at a time.
+///
+/// # Errors
+/// The reader's.
+pub fn sha256_of(mut reader: impl std::io::Read) -> std::io::Result<String> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match reader.read(&mut buffer)? {
+            0 => return Ok(hex(&hasher.finalize())),
+            n => hasher.update(buffer.get(..n).unwrap_or_default()),
+        }
+    }
+}
+
+fn hex(sum: &[u8]) -> String {
     let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
+    for byte in sum {
         // Writing to a String does not fail.
         let _ = write!(hex, "{byte:02x}");
     }

@@ -11,7 +11,7 @@ pub mod resolve;
 
 pub use engine::RenderError;
 pub use initramfs_tools::{Input, render as initramfs_tools};
-pub use manifest::{MANIFEST, Rendered, Standing, recorded, sha256, standing};
+pub use manifest::{MANIFEST, Rendered, Standing, recorded, sha256, sha256_of, standing};
 pub use modules::{KernelFiles, KernelModules, Resolution};
 pub use needs::requirements_for;
 

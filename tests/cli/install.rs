@@ -121,6 +121,70 @@ fn an_install_cut_off_after_its_first_step_is_finished_or_taken_back() {
     }
 }
 
+/// Runs the fake `update-initramfs` for one kernel.
+fn update(host: &Host, system: &System, release: &str) -> (Option<i32>, String) {
+    let mut command = std::process::Command::new(system.path().join("usr/sbin/update-initramfs"));
+    let out = command.args(["-u", "-k", release]).env("ORIGINBOOT_SYSROOT", host.path()).output().unwrap();
+    (out.status.code(), said(&out))
+}
+
+#[test]
+fn a_slip_in_the_settings_keeps_what_was_rendered_before() {
+    let (host, system) = (Host::new("pool-writethrough"), System::new());
+    assert_eq!(run("install", Some(&host), &system, &["--yes"]).status.code(), Some(0));
+    let image = |release: &str| fs::read_to_string(system.path().join(format!("boot/initrd.img-{release}"))).unwrap();
+    let before = image(KERNEL);
+    system.put("etc/originboot/originboot.toml", "[policy]\nunkown = \"detach\"\n");
+    system.kernel(SECOND);
+    for release in [KERNEL, SECOND] {
+        let (code, said) = update(&host, &system, release);
+        assert_eq!(code, Some(0), "{said}");
+        let words = format!("the image for kernel {release} is built from what was rendered before; mend that, then: ");
+        assert!(said.contains(&words) && said.contains("did you mean \"unknown\""), "{said}");
+        assert_eq!(image(release), before);
+    }
+    // A kernel that lacks one of the modules gets none of another's files; a broken tree serves nobody; both stay.
+    let third = "6.1.0-10-amd64";
+    system.kernel(third);
+    system.without_module(third, "/dm-cache.ko");
+    assert!(update(&host, &system, third).1.contains(&format!("kernel {third} is built without originboot")));
+    let plan = format!("var/lib/originboot/generated/{KERNEL}/boot.plan");
+    system.put(&plan, "originboot-plan 1\n");
+    assert!(update(&host, &system, KERNEL).1.contains("is built without originboot"));
+    assert!(!image(third).contains("originboot-plan") && !image(KERNEL).contains("originboot-plan"));
+    assert!(system.path().join(plan).exists());
+}
+
+#[test]
+fn only_the_image_that_it_was_built_into_is_called_protected() {
+    let (host, system) = (Host::new("luks-passthrough"), System::new());
+    assert_eq!(run("install", Some(&host), &system, &["--yes"]).status.code(), Some(0));
+    let words = format!("the image of kernel {KERNEL} is not the one that originboot was built into");
+    let image = format!("boot/initrd.img-{KERNEL}");
+    let good = fs::read_to_string(system.path().join(&image)).unwrap();
+    let again = || run("install", Some(&host), &system, &["--yes"]);
+    // Somebody else's image, and back.
+    system.put("usr/sbin/update-initramfs", "#!/bin/sh\n");
+    system.put(&image, "stock\n");
+    let out = again();
+    assert!(out.status.code() == Some(1) && said(&out).contains(&words), "{}", said(&out));
+    system.put(&image, &good);
+    assert_eq!(again().status.code(), Some(0));
+    system.program("usr/sbin/update-initramfs", include_str!("update-initramfs.sh"));
+    // The early program was not copied; or nothing came of what the hook has rendered anew.
+    system.put("usr/libexec/originboot/originboot-early", "");
+    let out = again();
+    assert!(out.status.code() == Some(1) && said(&out).contains(&words), "{}", said(&out));
+    system.put("usr/libexec/originboot/originboot-early", "early\n");
+    assert_eq!(again().status.code(), Some(0));
+    system.put("fail-late", "");
+    system.put("etc/originboot/originboot.toml", "[policy]\nunknown = \"detach\"\n");
+    assert_eq!(again().status.code(), Some(3));
+    system.put("usr/sbin/update-initramfs", "#!/bin/sh\n");
+    let out = again();
+    assert!(out.status.code() == Some(1) && said(&out).contains(&words), "{}", said(&out));
+}
+
 #[test]
 fn nothing_is_done_without_consent() {
     let (host, system) = (Host::new("pool-writethrough"), System::new());

@@ -61,7 +61,12 @@ fn images_are_compared_with_the_stack() {
     }
     host.put("var/lib/originboot/installed", "originboot-installed 1\n");
     let generated = |kernel: &str, plan: &str| {
-        host.put(&format!("var/lib/originboot/generated/{kernel}/boot.plan"), plan);
+        let dir = format!("var/lib/originboot/generated/{kernel}");
+        host.put(&format!("{dir}/boot.plan"), plan);
+        host.put(&format!("{dir}/manifest.sha256"), "");
+        // Of an empty image and an empty manifest.
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        host.put(&format!("{dir}/image.sha256"), &format!("{empty}  /boot/x\n{empty}  manifest.sha256\n"));
     };
     // A plan as `generate` writes it, taken from the program itself.
     let plan = "originboot-plan 1\n\
@@ -81,6 +86,10 @@ fn images_are_compared_with_the_stack() {
     generated("6.1.0-2", plan);
     let value = json(at(host.path(), &["--json"]));
     assert_eq!(value["protected"], true, "{value}");
+    host.put("boot/initrd.img-6.1.0-2", "another");
+    let value = json(at(host.path(), &["--json"]));
+    assert_eq!((&value["protected"], &value["next"][0]), (&false.into(), &"update-initramfs -u -k 6.1.0-2".into()));
+    assert!(value["why"][0].as_str().unwrap().contains("is not the one that originboot was built into"), "{value}");
 }
 
 #[test]

@@ -8,6 +8,14 @@ use std::path::{Path, PathBuf};
 
 pub const KERNEL: &str = "6.12.117+deb13-cloud-amd64";
 
+/// What the scripts need of initramfs-tools.
+const FUNCTIONS: &str = "
+manual_add_modules() { echo \"module $1\" >>\"$DESTDIR/list\"; }
+force_load() { manual_add_modules \"$1\"; }
+copy_file() { :; }
+copy_exec() { [ -z \"${2-}\" ] || { [ -s \"$1\" ] && mkdir -p \"$DESTDIR${2%/*}\" && cp \"$1\" \"$DESTDIR$2\"; }; }
+";
+
 /// Takes something away that is needed.
 pub type Spoil<'a> = &'a dyn Fn(&System);
 
@@ -27,19 +35,52 @@ impl System {
             symlink("pdata_tools", system.path().join("usr/sbin").join(link)).unwrap();
         }
         system.put("usr/share/initramfs-tools/hooks/lvm2", "");
-        system.put("usr/share/initramfs-tools/hooks/originboot", "");
+        system.put("usr/share/initramfs-tools/hook-functions", FUNCTIONS);
+        for script in [
+            "usr/share/initramfs-tools/hooks/originboot",
+            "usr/lib/originboot/last-good",
+            "etc/initramfs/post-update.d/originboot",
+        ] {
+            system.script(script);
+        }
         system.put("usr/share/initramfs-tools/scripts/local-block/originboot", "");
-        system.put("usr/libexec/originboot/originboot-early", "");
+        system.put("usr/libexec/originboot/originboot-early", "early\n");
         system.put("usr/lib/systemd/system/originboot-report.service", "");
         fs::create_dir_all(system.path().join("etc/systemd/system")).unwrap();
         fs::create_dir_all(system.path().join("var/lib")).unwrap();
         system.kernel(KERNEL);
-        let program = snapbox::cmd::cargo_bin!("originboot");
-        let stub = include_str!("update-initramfs.sh").replace("@PROGRAM@", program.to_str().unwrap());
-        system.put("usr/sbin/update-initramfs", &stub);
-        let update = system.path().join("usr/sbin/update-initramfs");
-        fs::set_permissions(update, fs::Permissions::from_mode(0o755)).unwrap();
+        system.program("usr/sbin/update-initramfs", include_str!("update-initramfs.sh"));
+        for name in ["usr/sbin/lvm", "usr/sbin/dmsetup", "usr/sbin/mdadm", "usr/sbin/pdata_tools", "usr/bin/udevadm"] {
+            fs::set_permissions(system.path().join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
         system
+    }
+
+    /// One of the package's scripts, with this folder in the place of `/`.
+    fn script(&self, path: &str) {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks").join(path)).unwrap();
+        let root = self.path().to_str().unwrap();
+        let mut text = text;
+        for folder in [
+            "/lib/modules/",
+            "/var/lib/originboot",
+            "/usr/share/initramfs-tools",
+            "/usr/lib/originboot",
+            "/usr/libexec",
+            "/boot/",
+        ] {
+            text = text.replace(folder, &format!("{root}{folder}"));
+        }
+        text = text.replace("[ -x \"$tool\" ]", &format!("[ -x \"{root}$tool\" ]"));
+        let program = snapbox::cmd::cargo_bin!("originboot");
+        let generate = format!("{} generate --tools-root {root}", program.display());
+        self.program(path, &text.replace("originboot generate", &generate));
+    }
+
+    /// A file that can be run.
+    pub fn program(&self, path: &str, text: &str) {
+        self.put(path, text);
+        fs::set_permissions(self.path().join(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     pub fn path(&self) -> &Path {

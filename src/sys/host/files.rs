@@ -1,5 +1,6 @@
 //! Files that this program keeps: written whole or not at all, and never over somebody else's.
 
+use super::state::{BUILT, IMAGE_NOTE};
 use crate::dialect::{MANIFEST, Rendered, Standing, standing};
 use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -98,7 +99,7 @@ impl Kept {
         Ok(changed.iter().map(|f| f.name).collect())
     }
 
-    /// Removes those files that are as this program wrote them, and the folder when it is empty then.
+    /// Removes those files that are as this program wrote them, the notes of the hooks beside them, and the folder when it is empty then.
     ///
     /// # Errors
     /// [`FilesError`].
@@ -112,7 +113,7 @@ impl Kept {
                 return Err(FilesError::Foreign { path: self.dir.join(name) });
             }
         }
-        for name in names {
+        for name in names.iter().chain(&[IMAGE_NOTE, BUILT]) {
             remove_file(&self.dir.join(name))?;
         }
         // Somebody else's files keep the folder.

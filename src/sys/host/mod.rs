@@ -11,7 +11,7 @@ pub use files::{FilesError, Kept, make_dir, remove_file, write_atomic};
 pub use kernel::{KernelTexts, kernels};
 pub use settings::read_settings;
 pub use state::{
-    Installed, STATE, built_plan, generated, generated_kernels, installed, remove_empty_state, remove_generated,
-    state_is_empty, uninstalling,
+    Installed, STATE, built_plan, generated, generated_kernels, image_is_built, installed, remove_empty_state,
+    remove_generated, state_is_empty, uninstalling,
 };
 pub use tools::find_tool;

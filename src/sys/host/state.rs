@@ -2,6 +2,7 @@
 //! image was built from.
 
 use super::files::{FilesError, make_dir, remove_file, write_atomic};
+use crate::dialect::{MANIFEST, sha256_of};
 use crate::settings::BootPlan;
 use crate::sys::Root;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,10 @@ const GENERATED: &str = "generated";
 const INSTALLED: &str = "installed";
 /// Its name while `uninstall` is under way: the hook acts no more, but images may still hold originboot.
 const UNINSTALLING: &str = "uninstalling";
+/// In a kernel's folder: the sums of the image that it went into.
+pub(super) const IMAGE_NOTE: &str = "image.sha256";
+/// In a kernel's folder between the hook's end and that note.
+pub(super) const BUILT: &str = "built";
 /// First line of that file.
 const MAGIC: &str = "originboot-installed 1";
 /// Longest state file that is read, in bytes.
@@ -39,6 +44,20 @@ pub fn generated(root: &Root, release: &str) -> PathBuf {
 pub fn built_plan(root: &Root, release: &str) -> Option<BootPlan> {
     let bytes = root.read(&format!("{STATE}/{GENERATED}/{release}/boot.plan"), MAX_STATE).ok()??;
     BootPlan::parse(std::str::from_utf8(&bytes).ok()?).ok()
+}
+
+/// Whether the image in `/boot` is the one that was built from what is kept for this kernel: both have the sums that
+/// `/etc/initramfs/post-update.d/originboot` noted (lines of `sha256sum`: the image, the manifest).
+#[must_use]
+pub fn image_is_built(root: &Root, release: &str) -> bool {
+    let dir = format!("{STATE}/{GENERATED}/{release}");
+    let note = root.read(&format!("{dir}/{IMAGE_NOTE}"), MAX_STATE).ok().flatten().unwrap_or_default();
+    let note = String::from_utf8_lossy(&note);
+    let mut sums = note.lines().map(|line| line.split(' ').next().unwrap_or_default());
+    [format!("/boot/initrd.img-{release}"), format!("{dir}/{MANIFEST}")].iter().all(|path| {
+        let sum = root.open(path).ok().and_then(|file| sha256_of(file).ok());
+        sum.is_some() && sums.next() == sum.as_deref()
+    })
 }
 
 /// Kernels that have a folder of rendered files.
