@@ -113,7 +113,7 @@ fn refused(sentences: &[String]) -> Outcome {
 /// Prints what would keep the image from working.
 fn warn(wanted: &Wanted) -> anyhow::Result<()> {
     if let Ok(plan) = &wanted.plan {
-        for sentence in wanted.warnings(plan)? {
+        for sentence in wanted.warnings(plan)?.iter().chain(&wanted.unknown) {
             eprintln!("originboot: {sentence}");
         }
     }

@@ -140,6 +140,7 @@ fn problems(wanted: &Wanted, plan: &BootPlan, releases: &[String]) -> anyhow::Re
             problems.extend(sentences);
         }
     }
+    problems.extend(wanted.unknown.iter().cloned());
     let mut seen = std::collections::BTreeSet::new();
     problems.retain(|p| seen.insert(p.clone()));
     Ok(problems)

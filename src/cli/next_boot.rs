@@ -94,6 +94,12 @@ impl NextBoot {
 }
 
 impl End<'_> {
+    /// Root comes up, but keeps nothing of what is written to it.
+    pub fn over_a_layer(self) -> bool {
+        let layer = |s: &crate::decide::Step| matches!(s.action, crate::decide::StepAction::Overlay { .. });
+        matches!(self, Self::Act(plan) if plan.steps.iter().any(layer))
+    }
+
     /// One clause that says it.
     pub fn words(self) -> String {
         match self {
@@ -101,10 +107,10 @@ impl End<'_> {
             Self::Act(plan) if plan.steps.iter().any(|s| s.action.writes_vg()) => {
                 "the cache would be detached and the machine would boot from its origin".to_owned()
             }
-            Self::Act(plan)
-                if plan.steps.iter().any(|s| matches!(s.action, crate::decide::StepAction::Overlay { .. })) =>
-            {
-                "the machine would boot over a layer in RAM, and nothing would be written to its disks".to_owned()
+            Self::Act(_) if self.over_a_layer() => {
+                "the machine would boot over a layer in RAM that is lost at power-off; \
+                                                   root, its volume group's metadata and its origin stay as they are"
+                    .to_owned()
             }
             Self::Act(_) => "root would be activated by name and the machine would boot".to_owned(),
             Self::Hold(refusal) => format!("the boot would hold in the initramfs shell ({})", refusal.code),
@@ -149,5 +155,30 @@ mod tests {
         assert_eq!(limit("rootdelay=5"), 30);
         assert_eq!(limit("rootdelay=5 rootdelay=90"), 90);
         assert_eq!(limit("rootdelay=x"), 30);
+    }
+
+    #[test]
+    fn a_layer_in_ram_is_a_boot_of_its_own_kind() {
+        use crate::decide::{Plan, Step, StepAction, Verdict};
+        let ends = |action| {
+            let plan = Plan {
+                vg: "vg0".into(),
+                vg_id: crate::device::lvm::Id::from_bytes(&[b'a'; 32]).unwrap(),
+                seqno: 1,
+                missing: Vec::new(),
+                broken: Vec::new(),
+                visible: Vec::new(),
+                verdict: Verdict::Safe,
+                evidence: Vec::new(),
+                reasons: Vec::new(),
+                steps: vec![Step { action, why: String::new() }],
+            };
+            let end = End::Act(&plan);
+            (end.over_a_layer(), end.words())
+        };
+        let (layer, words) = ends(StepAction::Overlay { lv: "root".into(), origin: "root_corig".into() });
+        // Other volumes of the VG and /boot are mounted and written to.
+        assert!(layer && words.contains("its origin stay as they are") && !words.contains("nothing"), "{words}");
+        assert!(!ends(StepAction::ActivateAll).0);
     }
 }

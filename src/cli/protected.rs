@@ -23,6 +23,8 @@ struct Answer {
     schema_version: u32,
     /// `None`: there is nothing to protect.
     protected: Option<bool>,
+    /// Without some cache root comes up over a layer in RAM: a boot, but none to work on.
+    in_part: bool,
     /// Why, a sentence each.
     why: Vec<String>,
     /// Commands, in the order to run them.
@@ -45,14 +47,21 @@ fn answer(root: &Root, inventory: &Inventory) -> anyhow::Result<Answer> {
     let plan = match plan_for(inventory, "/", policy) {
         Ok(plan) => plan,
         Err(why @ (NoPlan::NotLvm { .. } | NoPlan::NoDevice { .. })) => {
-            return Ok(Answer { schema_version: 1, protected: None, why: vec![why.to_string()], next: Vec::new() });
+            return Ok(Answer {
+                schema_version: 1,
+                protected: None,
+                in_part: false,
+                why: vec![why.to_string()],
+                next: Vec::new(),
+            });
         }
         Err(why) => return Err(why.into()),
     };
     if let Some(why) = alone(inventory) {
-        return Ok(Answer { schema_version: 1, protected: None, why: vec![why], next: Vec::new() });
+        return Ok(Answer { schema_version: 1, protected: None, in_part: false, why: vec![why], next: Vec::new() });
     }
-    let mut answer = Answer { schema_version: 1, protected: Some(true), why: Vec::new(), next: Vec::new() };
+    let mut answer =
+        Answer { schema_version: 1, protected: Some(true), in_part: false, why: Vec::new(), next: Vec::new() };
     answer.images(root, &plan)?;
     answer.boot(root, inventory, &plan);
     if answer.next.is_empty() {
@@ -156,6 +165,11 @@ impl Answer {
             let verdict = backend.assess(inventory, group, &set).verdict;
             let without =
                 format!("without the cache of {} ({}, {verdict}): {}", set.name(), set.mode, next.end().words());
+            if next.end().over_a_layer() {
+                self.in_part = true;
+                self.no(without, format!("originboot simulate --without {}", gone.first().unwrap_or(&"DEV")));
+                continue;
+            }
             if next.boots() {
                 self.why.push(without);
                 continue;
@@ -185,6 +199,9 @@ impl Answer {
         let mut out = match self.protected {
             None => format!("protected: {}\n", paint.text(Style::Good, "not needed")),
             Some(true) => format!("protected: {}\n", paint.text(Style::Good, "yes")),
+            Some(false) if self.in_part => {
+                format!("protected: {}\n", paint.text(Style::Bad, "no, or only over a layer in RAM"))
+            }
             Some(false) => format!("protected: {}\n", paint.text(Style::Bad, "no")),
         };
         for (heading, lines) in [("why", &self.why), ("next", &self.next)] {

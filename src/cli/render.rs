@@ -5,7 +5,7 @@ use super::{Look, Usage};
 use crate::device::Inventory;
 use crate::dialect::{self, KernelModules, RenderError, Rendered, lvm_config, resolve};
 use crate::mdadm_conf::{ImageLine, Source, files, image_lines};
-use crate::settings::{BootPlan, NoPlan, plan_for};
+use crate::settings::{BootPlan, NoPlan, PvRole, plan_for};
 use crate::sys::Root;
 use crate::sys::host::{KernelTexts, built_plan, find_tool, generated_kernels, kernels, read_settings};
 use anyhow::{Context as _, bail};
@@ -31,6 +31,8 @@ pub(super) struct Wanted {
     pub(super) inventory: Inventory,
     /// `Err`: root needs nothing, with the reason.
     pub(super) plan: Result<BootPlan, NoPlan>,
+    /// Physical volumes that the image could not recognise, a sentence each.
+    pub(super) unknown: Vec<String>,
     /// What the image's mdadm.conf lacks; `Err`: why it stays as it is, a sentence.
     arrays: Result<Vec<ImageLine>, String>,
 }
@@ -53,20 +55,56 @@ impl Target {
         let settings = read_settings(&target).map_err(|e| Usage(e.to_string()))?;
         let (root, inventory) = look.inventory()?;
         let mut plan = plan_for(&inventory, "/", settings.policy);
+        let mut unknown = Vec::new();
         if let Ok(plan) = &mut plan {
             let known = generated_kernels(&target);
             for older in known.iter().filter_map(|release| built_plan(&target, release)) {
                 plan.remember(&older, &inventory);
             }
+            unknown = unknown_pvs(&inventory, plan);
         }
         match plan {
             Err(e @ (NoPlan::NotMounted(_) | NoPlan::NoText(_))) => Err(e.into()),
             plan => {
                 let arrays = arrays(&target, &root, &inventory);
-                Ok(Wanted { target, inventory, plan, arrays })
+                Ok(Wanted { target, inventory, plan, unknown, arrays })
             }
         }
     }
+}
+
+/// Physical volumes of root's VG that hold something, were not seen, and of which no earlier plan knows what stands below
+/// them. One on a logical volume is never looked into.
+fn unknown_pvs(inventory: &Inventory, plan: &BootPlan) -> Vec<String> {
+    let Some(root) = &plan.root else { return Vec::new() };
+    let nested = inventory.devices.iter().find(|device| {
+        let of_root = device.lv_ids().is_some_and(|(vg, _)| vg == root.vg_id);
+        let on_another = |d: &crate::device::Device| d.lv_ids().is_some_and(|(vg, _)| vg != root.vg_id);
+        of_root && inventory.down_from(&device.name).into_iter().any(on_another)
+    });
+    let unknown = plan.pvs.iter().filter(|pv| {
+        let blank = pv.stack.is_empty() && pv.model.is_empty() && pv.serial.is_empty();
+        pv.vg == root.vg && pv.role != PvRole::Unused && blank && inventory.pv(&pv.id).is_none()
+    });
+    unknown
+        .map(|pv| match nested {
+            Some(lv) => format!(
+                "a physical volume of {} (was {}) is not seen, and {} stands on a logical volume, which originboot does not \
+                 look into: move it to a disk (pvmove), or the image cannot recognise it",
+                pv.vg,
+                pv.device,
+                lv.path()
+            ),
+            None => format!(
+                "a physical volume of {} (was {}, {}) is missing and no earlier image remembers it, so the image could not \
+                 recognise it: reconnect it, or detach it first (lvconvert --uncache, vgreduce --removemissing {})",
+                pv.vg,
+                pv.device,
+                pv.role.as_str(),
+                pv.vg
+            ),
+        })
+        .collect()
 }
 
 /// The lines for the image's mdadm.conf, by the file that mdadm's hook copies from `target`.

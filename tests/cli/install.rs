@@ -186,6 +186,27 @@ fn only_the_image_that_it_was_built_into_is_called_protected() {
 }
 
 #[test]
+fn a_physical_volume_that_no_image_could_recognise_is_an_objection() {
+    let text = fs::read_to_string(crate::host::fixtures().join("hosts/home-server.host")).unwrap();
+    let gone = ["md127", "sdd", "sde", "table ", "status "];
+    let left: String = text.lines().filter(|l| !gone.iter().any(|g| l.contains(g))).map(|l| format!("{l}\n")).collect();
+    let left = Host::from_text(&left.replace(" dm-0 dm-1 dm-2\n", " dm-2\n"));
+    let words = "is missing and no earlier image remembers it";
+    let system = System::new();
+    let before = system.tree();
+    let out = run("install", Some(&left), &system, &["--yes"]);
+    assert!(out.status.code() == Some(1) && said(&out).contains(words), "{}", said(&out));
+    assert_eq!(system.tree(), before);
+    // An image is built all the same, and the build says so.
+    let out = run("generate", Some(&left), &system, &["--dialect", "initramfs-tools"]);
+    assert!(out.status.code() == Some(0) && said(&out).matches(words).count() == 1, "{}", said(&out));
+    // Remembered from an image that was built while it was there.
+    assert_eq!(run("install", Some(&Host::new("home-server")), &system, &["--yes"]).status.code(), Some(0));
+    let out = run("install", Some(&left), &system, &["--yes"]);
+    assert!(out.status.code() == Some(0) && !said(&out).contains(words), "{}", said(&out));
+}
+
+#[test]
 fn nothing_is_done_without_consent() {
     let (host, system) = (Host::new("pool-writethrough"), System::new());
     let before = system.tree();
