@@ -35,8 +35,15 @@ impl Args {
         };
         let Some(code) = Code::named(&word) else {
             if let Some((code, when)) = refusals().into_iter().find(|(code, _)| code.eq_ignore_ascii_case(&word)) {
+                let way = if when.contains("Has a token") {
+                    "Reconnect the cache device and reboot. To go on without it, and accept what only the cache may have \
+                     held: the screen shows a token for \"originboot detach TOKEN\" in the initramfs shell, or \
+                     rd.originboot=detach:TOKEN on the kernel command line."
+                } else {
+                    "Reconnect what is missing, or mend what is said above, and reboot; no token goes past this code."
+                };
                 let text = format!(
-                    "{code}: the boot is held\n\n{when}\n\nNothing is written to any disk then. \"originboot simulate\" \
+                    "{code}: the boot is held\n\nWhen: {when}\n\n{way}\n\nNothing is written to any disk then. \"originboot simulate\" \
                      and the initramfs shell name the remedy of the case; docs/troubleshooting.md goes by what is on \
                      the screen.\n"
                 );
@@ -97,6 +104,12 @@ mod tests {
         for (word, _) in &explained {
             assert!(codes.contains(word), "{word} is given by nobody");
         }
+    }
+
+    #[test]
+    fn a_refusal_with_a_token_says_so_in_its_row() {
+        let has = |word: &str| refusals().iter().any(|(code, when)| *code == word && when.contains("Has a token"));
+        assert!(has("EVIDENCE_MISSING") && !has("ORIGIN_MISSING"));
     }
 
     /// `decide::compose::LOST`.
