@@ -14,21 +14,27 @@ pub(super) enum Absence {
     Pending(String),
     /// A LUKS container that is there, locked. Not absent at all.
     Locked(String),
+    /// It was not there when the image was built, so it could not be recognised if it were here now.
+    Unseen,
 }
 
 /// Looks for whatever was recorded below this PV.
 pub(super) fn of(inventory: &Inventory, plan: &BootPlan, id: &Id) -> Absence {
     let Some(planned) = plan.pv(id) else { return unknown(inventory, plan) };
     let mut worst = Absence::Absent;
-    // A disk that answers to its name but not yet to a read, or whose partitions are not there yet.
+    // A disk that answers to its name but not yet to a read, or whose partitions are not there yet. Where it shows what
+    // was recorded below the PV, that speaks for itself.
     let is_it = |d: &&Device| {
         d.kind == DeviceKind::Disk && d.hardware.serial == planned.serial && d.hardware.model == planned.model
     };
-    if planned.stack.is_empty()
-        && !planned.serial.is_empty()
-        && let Some(disk) = inventory.devices.iter().find(is_it)
-    {
-        worst = Absence::Pending(format!("its disk {} is there", disk.name));
+    let disk = inventory.devices.iter().find(is_it).filter(|_| !planned.serial.is_empty());
+    if let Some(disk) = disk.filter(|disk| !shows(inventory, disk, &planned.stack)) {
+        let container = planned.stack.iter().any(|item| matches!(item, StackItem::Luks { .. }));
+        // A header may lie elsewhere: without one a container looks like nothing at all.
+        worst = match container {
+            true => Absence::Locked(format!("{}, the disk of a LUKS container, is there", disk.name)),
+            false => Absence::Pending(format!("its disk {} is there", disk.name)),
+        };
     }
     for item in &planned.stack {
         match look(inventory, item) {
@@ -36,10 +42,22 @@ pub(super) fn of(inventory: &Inventory, plan: &BootPlan, id: &Id) -> Absence {
             // What is deepest in the stack decides last: a locked container beats a pending array.
             Absence::Pending(why) if worst == Absence::Absent => worst = Absence::Pending(why),
             Absence::Pending(_) => {}
-            locked @ Absence::Locked(_) => worst = locked,
+            locked => worst = locked,
         }
     }
     worst
+}
+
+/// The disk, or what stands on it, carries the superblock or header of a recorded item.
+fn shows(inventory: &Inventory, disk: &Device, stack: &[StackItem]) -> bool {
+    let is_item = |d: &Device| {
+        stack.iter().any(|item| match (item, &d.content) {
+            (StackItem::Md { uuid, .. }, Content::MdMember(superblock)) => superblock.uuid == *uuid,
+            (StackItem::Luks { uuid }, Content::Luks { uuid: found, .. }) => found == uuid,
+            _ => false,
+        })
+    };
+    inventory.devices.iter().any(|d| (d.name == disk.name || d.below.contains(&disk.name)) && is_item(d))
 }
 
 /// A physical volume that the image was not told of: whatever could hold one and is not ours may.
@@ -77,7 +95,8 @@ fn look(inventory: &Inventory, item: &StackItem) -> Absence {
                 Some(device) if inventory.above(&device.name).next().is_none() => {
                     Absence::Locked(format!("the LUKS container {uuid} on {} is there, locked", device.name))
                 }
-                _ => Absence::Absent,
+                Some(device) => Absence::Pending(format!("the LUKS container {uuid} on {} is open", device.name)),
+                None => Absence::Absent,
             }
         }
         StackItem::Multipath { uuid } => {
@@ -92,6 +111,7 @@ fn look(inventory: &Inventory, item: &StackItem) -> Absence {
                 None => Absence::Absent,
             }
         }
+        StackItem::Unseen => Absence::Unseen,
     }
 }
 

@@ -7,7 +7,7 @@ use super::rules::{self, Veto};
 use super::{Clock, Decision, Situation, Verdict, fence, timing};
 use crate::device::Inventory;
 use crate::device::lvm::{Id, Lv, VgSeen, names};
-use crate::settings::{Action, Request};
+use crate::settings::{Action, PlannedMount, Request};
 
 /// What to do now, all facts given. The same facts give the same answer.
 #[must_use]
@@ -62,30 +62,40 @@ fn nothing(why: &str) -> Decision {
 /// Root's LV: by the ids that the host recorded, unless the kernel's `root=` names another LV; without a record by
 /// `root=` alone, where just one LV is called so.
 fn find_root<'g>(s: &Situation<'_>, groups: &'g [VgSeen]) -> Option<(&'g VgSeen, &'g Lv)> {
-    let is = |vg: &str, lv: &str| {
-        let path = |p: &str| s.line.root.strip_prefix(p);
-        path("/dev/mapper/") == Some(&names::dm_name(vg, lv, None))
-            || path("/dev/").and_then(|rest| rest.split_once('/')) == Some((vg, lv))
-    };
-    let called = |(group, lv): &(&'g VgSeen, &'g Lv)| is(&group.vg.name, &lv.name);
+    let called = |(group, lv): &(&'g VgSeen, &'g Lv)| is_called(s, &group.vg.name, &lv.name);
     let planned = s.plan.root.as_ref().and_then(|root| {
         let group = groups.iter().find(|g| g.vg.id == root.vg_id)?;
         group.vg.lvs.iter().find(|lv| lv.id == root.lv_id).map(|lv| (group, lv))
     });
     // Another VG may have the same name: only the recorded ids are root, there or not.
-    let recorded = s.plan.root.as_ref().is_some_and(|root| is(&root.vg, &root.lv));
+    let recorded = s.plan.root.as_ref().is_some_and(|root| is_called(s, &root.vg, &root.lv));
     if recorded || planned.as_ref().is_some_and(called) {
         return planned;
     }
     let mut named = groups.iter().flat_map(|g| g.vg.visible_lvs().map(move |lv| (g, lv))).filter(called);
     match (named.next(), named.next()) {
         (Some(only), None) => Some(only),
-        _ => planned,
+        _ => planned.filter(|_| !names_a_device(&s.line.root)),
     }
 }
 
+/// `root=` names one device by its own path, so nothing else is root. What the others may name is not known here:
+/// links, and a LUKS container on root's LV (`/dev/mapper/NAME`).
+fn names_a_device(root: &str) -> bool {
+    let any = ["/dev/mapper/", "/dev/disk/", "/dev/block/", "/dev/dm-", "/dev/root"];
+    root.starts_with("/dev/") && !any.iter().any(|any| root.starts_with(any))
+}
+
+/// `root=` is one of the names of this LV.
+fn is_called(s: &Situation<'_>, vg: &str, lv: &str) -> bool {
+    let path = |p: &str| s.line.root.strip_prefix(p);
+    path("/dev/mapper/") == Some(&names::dm_name(vg, lv, None))
+        || path("/dev/").and_then(|rest| rest.split_once('/')) == Some((vg, lv))
+}
+
 fn no_root(s: &Situation<'_>) -> Decision {
-    let Some(root) = &s.plan.root else {
+    let known = |r: &&PlannedMount| is_called(s, &r.vg, &r.lv) || !names_a_device(&s.line.root);
+    let Some(root) = s.plan.root.as_ref().filter(known) else {
         return nothing("root is not a logical volume that this image knows");
     };
     let deadline = timing::deadline(s.clock, s.line);
@@ -147,7 +157,8 @@ impl Look<'_> {
         let absences: Vec<Absence> =
             self.case.gone.iter().map(|id| absent::of(self.s.inventory, self.s.plan, id)).collect();
         let locked = absences.iter().find_map(|a| match a {
-            Absence::Locked(why) => Some(why.clone()),
+            Absence::Locked(why) => Some(compose::locked(why)),
+            Absence::Unseen => Some(compose::unseen(&self.case.group.vg.name)),
             _ => None,
         });
         // What is there but cannot be loaded gets until the deadline: the stock path runs its repairs first.
@@ -217,11 +228,11 @@ impl Look<'_> {
     }
 
     /// May the VG be changed for every LV that stands on the missing PVs? The worst verdict, or what forbids it.
-    fn detachable(&self, locked: Option<&str>) -> Result<Verdict, Vec<Veto>> {
+    fn detachable(&self, locked: Option<Veto>) -> Result<Verdict, Vec<Veto>> {
         let mut vetoes = Vec::new();
         vetoes.extend(rules::hibernation(self.s));
         vetoes.extend(rules::vg_write(self.case));
-        vetoes.extend(locked.map(compose::locked));
+        vetoes.extend(locked);
         vetoes.extend(self.case.lost().map(|lv| compose::lost(&self.case.group.vg.name, lv)));
         if !vetoes.is_empty() {
             return Err(vetoes);
@@ -243,7 +254,7 @@ impl Look<'_> {
     }
 
     /// Root does not stand on what is missing: it needs no VG write, whatever becomes of the others.
-    fn plain_root(&self, pending: bool, locked: Option<String>) -> Decision {
+    fn plain_root(&self, pending: bool, locked: Option<Veto>) -> Decision {
         if self.hold_is_asked() {
             return self.held();
         }
@@ -257,7 +268,7 @@ impl Look<'_> {
         }
         let allowed = !self.case.sets.is_empty();
         let verdict = self
-            .detachable(locked.as_deref())
+            .detachable(locked)
             .ok()
             .filter(|verdict| allowed && (self.s.plan.policy.action(*verdict) == Action::Detach || self.token_fits()));
         match verdict {
@@ -273,10 +284,10 @@ impl Look<'_> {
         }
     }
 
-    fn cached_root(&self, sets: &[usize], pending: bool, locked: Option<String>) -> Decision {
+    fn cached_root(&self, sets: &[usize], pending: bool, locked: Option<Veto>) -> Decision {
         let soon = timing::when_safe(self.clock, self.s.line);
         let deadline = self.deadline();
-        let verdict = match self.detachable(locked.as_deref()) {
+        let verdict = match self.detachable(locked) {
             Ok(verdict) => verdict,
             Err(vetoes) => return self.without_vg_write(sets, deadline, vetoes),
         };

@@ -42,7 +42,12 @@ pub(super) fn missing_line(plan: &BootPlan, case: &Case<'_>) -> String {
         .iter()
         .map(|id| {
             let what = if of_caches.contains(&id) { "cache SSD" } else { "physical volume" };
-            let how = if case.broken.iter().any(|(b, _)| b == id) { "unusable" } else { "missing" };
+            let marked = case.group.present.contains(id);
+            let how = match case.broken.iter().any(|(b, _)| b == id) {
+                true => "unusable",
+                false if marked => "marked missing",
+                false => "missing",
+            };
             format!("{what} {} {how}", describe(plan, case, id))
         })
         .collect();
@@ -131,7 +136,7 @@ pub(super) fn detach(s: &Situation<'_>, case: &Case<'_>, root: &Lv, verdict: Ver
     steps.push(step(StepAction::ActivateAll, "everything else in the VG, as the stock boot does"));
     let mut reasons = vec![missing_line(s.plan, case)];
     reasons.push(match (&s.line.request, verdict) {
-        (Request::Detach { .. }, Verdict::Unsafe | Verdict::Unknown) => {
+        (Request::Detach { token }, Verdict::Unsafe | Verdict::Unknown) if *token == token_of(case) => {
             format!(
                 "verdict {verdict}; a detach was asked for with this case's token: what was only on the SSD is given up"
             )
@@ -197,7 +202,7 @@ pub(super) fn overlay(s: &Situation<'_>, case: &Case<'_>, root: &Lv, sets: &[usi
         return None;
     }
     let action = StepAction::Overlay { lv: set.lv.clone(), origin: set.origin.clone() };
-    let why = "the origin read-only, changes in RAM: the VG and all disks stay as they are";
+    let why = "the origin read-only, changes in RAM: root's origin and the VG's metadata stay as they are";
     let mut steps = activate_by_name(s, case, root).steps;
     steps.retain(|s| !matches!(&s.action, StepAction::Activate { lv } if *lv == root.name));
     steps.insert(0, step(action, why));
@@ -233,6 +238,18 @@ pub(super) fn locked(why: &str) -> Veto {
     }
 }
 
+/// The missing PV was not there either when the image was built.
+pub(super) fn unseen(vg: &str) -> Veto {
+    Veto {
+        code: "UNSEEN",
+        reason: format!(
+            "a missing physical volume of {vg} was not readable when this image was built: whether it is here now cannot be told"
+        ),
+        remedy: "bring it up by hand, then type \"originboot retry\"; later \"update-initramfs -u -k all\", with it there"
+            .to_owned(),
+    }
+}
+
 /// No PV of root's VG is readable.
 pub(super) fn nothing_of_root(s: &Situation<'_>, vg: &str) -> Refusal {
     let disks: Vec<String> = s.plan.pvs.iter().filter(|pv| pv.vg == vg).map(recorded).collect();
@@ -265,8 +282,8 @@ pub(super) fn held(vg: &str, root: &str) -> Veto {
 /// A detached SSD is back with a text that another machine has changed.
 pub(super) fn stale_return(vg: &str, id: &Id) -> String {
     format!(
-        "the SSD that was detached from {vg} (PV {id}) is back: it is hidden here; disconnect or wipe it (wipefs -a), \
-         or lvm may take its view of {vg} for the newest"
+        "the SSD that was detached from {vg} (PV {id}) is back: it is hidden here; disconnect it, or wipe it later from \
+         the running system (wipefs -a), or lvm may take its view of {vg} for the newest"
     )
 }
 

@@ -30,7 +30,9 @@ pub(super) fn hibernation(s: &Situation<'_>) -> Option<Veto> {
         Found::Swap { hibernated: true } => Some(format!("the swap volume {}", lv_name(s, &i.vg_id, &i.lv_id))),
         _ => None,
     });
-    on_device.or(in_lv).map(|place| {
+    // The file is behind what is missing, as likely as not, and so cannot be looked at.
+    let in_file = || s.line.swap_file.then(|| "the swap file of resume_offset= cannot be read, and perhaps".to_owned());
+    on_device.or(in_lv).or_else(in_file).map(|place| {
         veto(
             "HIBERNATED",
             format!("{place} holds a hibernation image: the sleeping system relies on the disks as they are"),

@@ -34,8 +34,8 @@ pub fn requirements_for(inventory: &Inventory, plan: &BootPlan) -> Requirements 
             sets += 1;
         }
     }
-    if sets > 1 {
-        // Another LV may forbid the write to the VG that root needs.
+    if sets > 0 {
+        // Another LV may forbid the write to the VG that root needs, also one that is made after the image.
         let why = "root may have to come up behind a layer in RAM";
         needs.modules.insert(module("dm_snapshot", "CONFIG_DM_SNAPSHOT", why));
         needs.modules.insert(module("loop", "CONFIG_BLK_DEV_LOOP", why));
@@ -120,6 +120,7 @@ fn below_a_pv(item: &StackItem, needs: &mut Requirements) {
             let why = "a physical volume of root is on a loop device";
             needs.modules.insert(module("loop", "CONFIG_BLK_DEV_LOOP", why));
         }
+        StackItem::Unseen => {}
     }
 }
 

@@ -10,14 +10,18 @@ use crate::device::Inventory;
 use crate::execute::{Host as _, Level, Outcome, Ran, execute};
 use crate::report::{Ending, FILE, MissingPv, RanCommand, Report};
 use crate::settings::{BootPlan, CommandLine, Request};
-use crate::sys::machine::{Machine, RUN_DIR, forget, is_kept, private_dir, text};
+use crate::sys::lock::{self, Lock};
+use crate::sys::machine::{Machine, RUN_DIR, private_dir, text};
 use crate::sys::shield::Shield;
 
 /// Where the image's plan lies.
 const PLAN: &str = "/etc/originboot/boot.plan";
 
-/// Stands below [`RUN_DIR`] while a plan is carried out.
-const ACTING: &str = "acting";
+/// There, and locked, while a plan is carried out.
+const ACTING: &str = "/run/originboot/acting";
+
+/// What a call says that comes while another carries out a plan.
+const BUSY: &str = "a detach is under way, wait for it to end";
 
 /// A countdown line this often, in seconds: aloud, without burying the kernel's own words.
 const COUNT_EVERY: u64 = 5;
@@ -52,12 +56,17 @@ impl Boot {
                 BootPlan::default()
             }),
         };
-        if is_kept(ACTING) {
-            // An earlier call ended in the middle of a plan: udev must go on, and only a person starts another.
-            machine.say(Level::Error, "an earlier call ended before its time");
-            machine.run(&crate::execute::Command::new(["udevadm", "control", "--start-exec-queue"], 20));
-            forget(ACTING);
-            state.stopped = true;
+        match lock::held(std::path::Path::new(ACTING)) {
+            lock::Held::Nobody => {}
+            lock::Held::Busy => return Err(BUSY.to_owned()),
+            lock::Held::LeftBehind => {
+                // An earlier call ended in the middle of a plan: udev must go on, and only a person starts another.
+                "an earlier call ended before its time".clone_into(&mut state.why);
+                machine.say(Level::Error, &state.why);
+                machine.run(&crate::execute::Command::new(["udevadm", "control", "--start-exec-queue"], 20));
+                let _ = std::fs::remove_file(ACTING);
+                state.stopped = true;
+            }
         }
         let inventory = machine.look();
         Ok(Self { machine, plan, line, state, inventory, now: 0 })
@@ -87,23 +96,34 @@ impl Boot {
         }
         let (mut ran, mut saved) = (Vec::new(), Vec::new());
         self.load_modules(plan, &mut ran);
-        let _ = self.machine.save(ACTING, &[]);
+        let lock = match Lock::take(std::path::Path::new(ACTING)) {
+            Ok(Some(lock)) => lock,
+            Ok(None) => return self.not_now(BUSY),
+            Err(error) => return self.not_now(&error),
+        };
         let outcome = execute(&mut self.machine, plan, &mut ran, &mut saved);
-        forget(ACTING);
+        lock.done();
         let (ending, seqno, told) = match outcome {
             Outcome::CameBack => {
                 self.machine.say(Level::Notice, "the SSD is back: going on with it, nothing was changed");
                 return Ending::Held;
             }
-            Outcome::Stopped { reason } => {
+            Outcome::Stopped { reason, seqno, wrote } => {
                 self.state.stopped = true;
-                (Ending::Stopped, plan.seqno, format!("stopped: {reason}"))
+                if wrote {
+                    self.state.wrote.get_or_insert(plan.seqno);
+                }
+                self.state.why = reason.replace('\n', " ");
+                (Ending::Stopped, seqno, format!("stopped: {reason}"))
             }
             Outcome::Done { seqno } => {
                 let (ending, told) = done(plan, seqno);
                 (ending, seqno, told)
             }
         };
+        // What an earlier try of this boot has changed stands, and this one came after it.
+        let before = self.state.wrote.unwrap_or(plan.seqno);
+        let ending = if ending == Ending::Activated && before != seqno { Ending::Detached } else { ending };
         let level = if ending == Ending::Stopped { Level::Error } else { Level::Notice };
         self.machine.say(level, &told);
         if ending == Ending::Stopped {
@@ -112,7 +132,7 @@ impl Boot {
         let mut report = self.report(ending);
         report.verdict = plan.verdict.as_str().to_owned();
         plan.vg.clone_into(&mut report.vg);
-        (report.seqno_before, report.seqno_after) = (plan.seqno, seqno);
+        (report.seqno_before, report.seqno_after) = (before, seqno);
         report.missing = self.missing(&plan.missing);
         report.evidence.clone_from(&plan.evidence);
         report.reasons.clone_from(&plan.reasons);
@@ -127,6 +147,11 @@ impl Boot {
         ending
     }
 
+    fn not_now(&mut self, why: &str) -> Ending {
+        self.machine.say(Level::Error, why);
+        Ending::Stopped
+    }
+
     /// The layer's modules are not loaded by anything else.
     fn load_modules(&mut self, plan: &Plan, ran: &mut Vec<Ran>) {
         if plan.steps.iter().any(|s| matches!(s.action, StepAction::Overlay { .. })) {
@@ -137,7 +162,7 @@ impl Boot {
 
     /// Tells a refusal, once, and records it.
     pub fn hold(&mut self, refusal: &Refusal) {
-        let lines = super::explain::lines(refusal);
+        let lines = super::explain::lines(refusal, &self.state);
         let sum = Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(lines.join("\n").as_bytes());
         if self.state.said == Some(sum) {
             return;
@@ -150,7 +175,7 @@ impl Boot {
         refusal.code.clone_into(&mut report.code);
         report.verdict = refusal.verdict.map(|v| v.as_str().to_owned()).unwrap_or_default();
         refusal.vg.clone_into(&mut report.vg);
-        (report.seqno_before, report.seqno_after) = (refusal.seqno, refusal.seqno);
+        (report.seqno_before, report.seqno_after) = (self.state.wrote.unwrap_or(refusal.seqno), refusal.seqno);
         report.missing = self.missing(&refusal.missing);
         report.evidence.clone_from(&refusal.evidence);
         report.reasons.clone_from(&refusal.reasons);
@@ -210,21 +235,29 @@ impl Boot {
 pub(super) fn each_second(start: u64, limit: u64) -> ExitCode {
     let mut boot = match Boot::begin(true) {
         Ok(boot) => boot,
+        Err(error) if error == BUSY => return ExitCode::SUCCESS,
         Err(error) => {
             crate::sys::machine::console(&format!("{error}; going on without originboot"));
             return ExitCode::SUCCESS;
         }
     };
     let mut decision = boot.decide_at(start, limit);
-    // Nobody asks again after the stock image's limit: the last seconds that a late origin gives the SSD pass here.
     let begin = uptime();
-    while let Decision::Wait { until, .. } = &decision
-        && *until >= limit
-        && boot.now.saturating_add(2) >= limit
-        && uptime() < begin.saturating_add(LAST_SECONDS)
-    {
-        std::thread::sleep(std::time::Duration::from_secs(1));
-        boot.inventory = boot.machine.look();
+    loop {
+        match &decision {
+            // Nobody asks again after the stock image's limit: the last seconds that a late origin gives the SSD pass
+            // here.
+            Decision::Wait { until, .. }
+                if *until >= limit
+                    && boot.now.saturating_add(2) >= limit
+                    && uptime() < begin.saturating_add(LAST_SECONDS) =>
+            {
+                std::thread::sleep(std::time::Duration::from_secs(1));
+                boot.inventory = boot.machine.look();
+            }
+            Decision::StartArrays { arrays } if !boot.state.arrays_started => boot.start_arrays(arrays),
+            _ => break,
+        }
         decision = boot.decide_at(start, limit);
     }
     // A device that was slow once is asked again before anything is done or given up without it.
@@ -235,10 +268,6 @@ pub(super) fn each_second(start: u64, limit: u64) -> ExitCode {
     };
     if due && boot.machine.ask_all_again() {
         boot.inventory = boot.machine.look();
-        decision = boot.decide_at(start, limit);
-    }
-    if let Decision::StartArrays { arrays } = &decision {
-        boot.start_arrays(arrays);
         decision = boot.decide_at(start, limit);
     }
     match decision {
@@ -338,10 +367,15 @@ fn next(plan: &Plan, ending: Ending) -> Vec<String> {
                 vg = plan.vg
             ),
         ],
+        Ending::Activated if plan.missing.is_empty() => Vec::new(),
         Ending::Activated | Ending::Overlay => vec![
             "reconnect the SSD and reboot: nothing was changed, so everything comes back".to_owned(),
             format!("see what is left alone: lvs -a -o +devices {}", plan.vg),
         ],
-        Ending::Stopped | Ending::Held => Vec::new(),
+        Ending::Stopped => vec![
+            "in the shell of the image: \"originboot explain\" says what is left, \"originboot retry\" tries again".to_owned(),
+            format!("the VG text as it was before: /run/originboot, to restore it from a rescue system: vgcfgrestore --file FILE {}", plan.vg),
+        ],
+        Ending::Held => Vec::new(),
     }
 }

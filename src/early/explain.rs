@@ -3,16 +3,20 @@
 use std::process::ExitCode;
 
 use super::boot::Boot;
+use super::state::State;
 use crate::decide::{Decision, Refusal, decide};
 use crate::report::Ending;
 use crate::settings::Request;
 use crate::sys::machine::{RUN_DIR, show, tell};
 
 /// A refusal as lines for a person.
-pub(super) fn lines(refusal: &Refusal) -> Vec<String> {
+pub(super) fn lines(refusal: &Refusal, state: &State) -> Vec<String> {
     let mut lines = refusal.reasons.clone();
     lines.extend(refusal.evidence.iter().map(|e| format!("evidence: {} ({})", e.fact, e.source)));
-    lines.push("nothing was written to any disk".to_owned());
+    lines.push(match state.wrote {
+        Some(_) => format!("an earlier try in this boot changed {}, and stopped: {}", refusal.vg, state.why),
+        None => "nothing was written to any disk".to_owned(),
+    });
     lines.extend(refusal.remedy.iter().map(|r| format!("-> {r}")));
     lines
 }
@@ -34,13 +38,16 @@ pub(super) fn explain() -> ExitCode {
         Ok(boot) => boot,
         Err(code) => return code,
     };
+    if boot.state.stopped {
+        tell(&format!("an earlier try in this boot stopped: {}", boot.state.why));
+    }
     match decide(&boot.situation(boot.due())) {
         Decision::Nothing { why } => tell(&why),
         Decision::Wait { what, .. } => tell(&what),
         Decision::StartArrays { arrays } => tell(&lacking(&arrays)),
         Decision::Refuse(refusal) => {
             tell(&format!("root cannot be brought up as it is ({}):", refusal.code));
-            lines(&refusal).iter().for_each(|line| show(&format!("  {line}")));
+            lines(&refusal, &boot.state).iter().for_each(|line| show(&format!("  {line}")));
             return ExitCode::FAILURE;
         }
         Decision::Act(plan) => {

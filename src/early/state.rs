@@ -18,6 +18,10 @@ pub(super) struct State {
     pub said: Option<u32>,
     /// An execution stopped at a failed check: only a person starts another.
     pub stopped: bool,
+    /// Why it stopped, one line.
+    pub why: String,
+    /// It had changed the VG by then: the seqno before.
+    pub wrote: Option<u64>,
     /// Arrays that lack members were started.
     pub arrays_started: bool,
     /// Devices that did not answer.
@@ -40,6 +44,8 @@ impl State {
                 Some(("origin", value)) => state.origin_complete = value.parse().ok(),
                 Some(("counted", value)) => state.counted = value.parse().ok(),
                 Some(("said", value)) => state.said = value.parse().ok(),
+                Some(("wrote", value)) => state.wrote = value.parse().ok(),
+                Some(("why", value)) => value.clone_into(&mut state.why),
                 Some(("silent", value)) => state.not_answering.push(value.to_owned()),
                 _ if line == "stopped" => state.stopped = true,
                 _ if line == "arrays" => state.arrays_started = true,
@@ -55,6 +61,8 @@ impl State {
         lines.extend(self.counted.map(|n| format!("counted {n}")));
         lines.extend(self.said.map(|n| format!("said {n}")));
         lines.extend(self.stopped.then(|| "stopped".to_owned()));
+        lines.extend(self.wrote.map(|n| format!("wrote {n}")));
+        lines.extend((!self.why.is_empty()).then(|| format!("why {}", self.why)));
         lines.extend(self.arrays_started.then(|| "arrays".to_owned()));
         lines.extend(self.not_answering.iter().map(|name| format!("silent {name}")));
         lines.push(String::new());
@@ -73,6 +81,8 @@ mod tests {
             counted: Some(4),
             said: Some(5),
             stopped: true,
+            why: "a check failed".into(),
+            wrote: Some(6),
             arrays_started: true,
             not_answering: vec!["sdb".into(), "sdc".into()],
         };

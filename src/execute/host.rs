@@ -46,6 +46,9 @@ pub trait Host {
     /// Looks at all block devices again.
     fn look(&mut self) -> Inventory;
 
+    /// Devices that did not answer are asked again at the next look. True: there were any.
+    fn ask_all_again(&mut self) -> bool;
+
     /// Runs a child.
     fn run(&mut self, command: &Command) -> Ran;
 

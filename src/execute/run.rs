@@ -30,16 +30,20 @@ pub enum Outcome {
     Stopped {
         /// Why.
         reason: String,
+        /// Sequence number on disk, as last read.
+        seqno: u64,
+        /// A command that changes the VG was run.
+        wrote: bool,
     },
 }
 
 /// Carries a plan out. `ran` collects every child; `saved` every file stored.
 pub fn execute(host: &mut dyn Host, plan: &Plan, ran: &mut Vec<Ran>, saved: &mut Vec<String>) -> Outcome {
-    let mut run = Run { host, plan, ran, saved, seqno: plan.seqno };
+    let mut run = Run { host, plan, ran, saved, seqno: plan.seqno, wrote: false };
     match run.all() {
         Ok(()) => Outcome::Done { seqno: run.seqno },
         Err(Stop::CameBack) => Outcome::CameBack,
-        Err(Stop::Failed(reason)) => Outcome::Stopped { reason },
+        Err(Stop::Failed(reason)) => Outcome::Stopped { reason, seqno: run.seqno, wrote: run.wrote },
     }
 }
 
@@ -60,6 +64,7 @@ struct Run<'a> {
     ran: &'a mut Vec<Ran>,
     saved: &'a mut Vec<String>,
     seqno: u64,
+    wrote: bool,
 }
 
 impl Run<'_> {
@@ -110,6 +115,8 @@ impl Run<'_> {
 
     /// Every step that changes the VG, udev being still.
     fn change(&mut self, steps: &[&Step]) -> Result<(), Stop> {
+        // A disk that was silent so far may be the one that comes back: this is the last look before the first write.
+        self.host.ask_all_again();
         let mut inventory = self.host.look();
         let mut before = check::group(&inventory, self.plan)?;
         if before.vg.seqno != self.plan.seqno {
@@ -140,6 +147,7 @@ impl Run<'_> {
             };
             let devices = self.devices(&inventory)?;
             if let Some(command) = lvm::command(&self.plan.vg, &step.action, &devices, text.as_deref()) {
+                self.wrote = true;
                 self.child(&command);
             }
             // lvm leaves its writes in the disk's volatile cache. A fence that a power cut undoes is none, and the next

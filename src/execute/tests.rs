@@ -138,6 +138,11 @@ impl Host for Fake {
         Inventory { devices, ..Inventory::default() }
     }
 
+    fn ask_all_again(&mut self) -> bool {
+        self.log.push("ask all again".to_owned());
+        false
+    }
+
     fn run(&mut self, command: &Command) -> Ran {
         let line = command.argv.join(" ");
         match line.as_str() {
@@ -266,14 +271,14 @@ fn each_change_of_the_vg_is_durable_before_the_next() {
 #[test]
 fn a_live_device_of_the_vg_stops_everything() {
     let (host, outcome) = run(Fault::LiveDevice);
-    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("vg0-root")));
+    assert!(matches!(outcome, Outcome::Stopped { reason, seqno: 6, wrote: false } if reason.contains("vg0-root")));
     assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
 }
 
 #[test]
 fn a_live_part_of_the_cache_stops_everything_and_a_volume_beside_it_does_not() {
     let (host, outcome) = run(Fault::LiveOrigin);
-    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("vg0-root_corig")));
+    assert!(matches!(outcome, Outcome::Stopped { reason, .. } if reason.contains("vg0-root_corig")));
     assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
     let (_, outcome) = run(Fault::LiveHome);
     assert_eq!(outcome, Outcome::Done { seqno: 8 });
@@ -284,22 +289,25 @@ fn a_vg_that_changed_since_the_plan_stops_everything() {
     let mut host = Fake::new(Fault::None);
     host.text = TEXT.replacen("seqno = 6", "seqno = 7", 1);
     let outcome = execute(&mut host, &plan(), &mut Vec::new(), &mut Vec::new());
-    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("seqno 6 then, 7 now")));
+    assert!(matches!(outcome, Outcome::Stopped { reason, .. } if reason.contains("seqno 6 then, 7 now")));
     assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
 }
 
 #[test]
 fn exit_status_zero_is_not_believed() {
     let (_, outcome) = run(Fault::RestoreDoesNothingAndReturnsZero);
-    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("did not change")));
+    assert!(matches!(outcome, Outcome::Stopped { reason, .. } if reason.contains("did not change")));
+    // The VG was changed by then, and whoever reads the record must know.
     let (_, outcome) = run(Fault::ActivationReturnsZeroWithoutADevice);
-    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("was not activated")));
+    let Outcome::Stopped { reason, seqno, wrote } = outcome else { panic!("not stopped") };
+    assert!(reason.contains("was not activated"));
+    assert_eq!((seqno, wrote), (8, true));
 }
 
 #[test]
 fn extents_that_moved_stop_the_detach_before_root_is_activated() {
     let (host, outcome) = run(Fault::RestoreMovesRoot);
-    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("root")));
+    assert!(matches!(outcome, Outcome::Stopped { reason, .. } if reason.contains("root")));
     assert!(!host.active);
 }
 
@@ -321,7 +329,7 @@ fn a_cache_that_looked_broken_once_is_not_taken_away() {
 #[test]
 fn a_copy_of_the_origin_that_appears_stops_everything() {
     let (host, outcome) = run(Fault::TwoDevicesWithOnePv);
-    assert!(matches!(outcome, Outcome::Stopped { reason } if reason.contains("several devices")));
+    assert!(matches!(outcome, Outcome::Stopped { reason, .. } if reason.contains("several devices")));
     assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
 }
 

@@ -111,6 +111,8 @@ pub enum StackItem {
         /// Backing file.
         file: String,
     },
+    /// The PV could not be read when this was recorded, so nothing is known of what is below it.
+    Unseen,
 }
 
 /// Why a plan was not understood. The early program then goes on with the defaults and says so.
@@ -210,6 +212,7 @@ impl std::fmt::Display for BootPlan {
                     StackItem::Luks { uuid } => write!(f, " luks={}", encode(uuid))?,
                     StackItem::Multipath { uuid } => write!(f, " multipath={}", encode(uuid))?,
                     StackItem::Loop { file } => write!(f, " loop={}", encode(file))?,
+                    StackItem::Unseen => f.write_str(" unseen=yes")?,
                 }
             }
             writeln!(f)?;
@@ -294,6 +297,7 @@ impl<'a> Record<'a> {
                 "luks" => stack.push(StackItem::Luks { uuid: decode(value)? }),
                 "multipath" => stack.push(StackItem::Multipath { uuid: decode(value)? }),
                 "loop" => stack.push(StackItem::Loop { file: decode(value)? }),
+                "unseen" => stack.push(StackItem::Unseen),
                 _ => {}
             }
         }

@@ -36,6 +36,8 @@ pub struct CommandLine {
     pub root: String,
     /// `noresume` stands there.
     pub noresume: bool,
+    /// `resume_offset=` stands there: a hibernation image may lie in a swap file.
+    pub swap_file: bool,
     /// `panic=` as given: with one, no shell ever opens.
     pub panic: Option<String>,
     /// `quiet` stands there.
@@ -54,6 +56,7 @@ impl CommandLine {
                 "rd.originboot.wait" | "originboot.wait" => line.wait = value.parse().ok(),
                 "root" => value.clone_into(&mut line.root),
                 "noresume" => line.noresume = true,
+                "resume_offset" => line.swap_file = true,
                 "panic" => line.panic = Some(value.to_owned()),
                 "quiet" => line.quiet = true,
                 // Behind "--" the words are init's.

@@ -152,7 +152,7 @@ fn planned_pvs(inventory: &Inventory, vg: &Vg) -> Vec<PlannedPv> {
             sectors: device.map_or(pv.dev_size, |d| d.sectors),
             model: disk.map(|d| d.hardware.model.clone()).unwrap_or_default(),
             serial: disk.map(|d| d.hardware.serial.clone()).unwrap_or_default(),
-            stack: device.map(|d| stack_below(inventory, d)).unwrap_or_default(),
+            stack: device.map_or_else(|| vec![StackItem::Unseen], |d| stack_below(inventory, d)),
         }
     };
     vg.pvs.iter().map(plan).collect()

@@ -47,11 +47,6 @@ impl Machine {
         Self { root: Root::machine(), options, dir: PathBuf::from(RUN_DIR), console }
     }
 
-    /// Forgets which devices did not answer, so that the next look asks them too. True: there were any.
-    pub fn ask_all_again(&mut self) -> bool {
-        !std::mem::take(&mut self.options.not_answering).is_empty()
-    }
-
     /// Starts an array from the members that are there, so that nothing is written before the first write to it: a
     /// boot that is held after all leaves its members as they were (kernel `drivers/md/md.c`, `array_state_store`:
     /// `read-auto` runs an inactive array; scenario 18, variant `degraded-holds`). `name`: the kernel's (`md127`).
@@ -90,6 +85,10 @@ impl Host for Machine {
                 Inventory::default()
             }
         }
+    }
+
+    fn ask_all_again(&mut self) -> bool {
+        !std::mem::take(&mut self.options.not_answering).is_empty()
     }
 
     fn run(&mut self, command: &Command) -> Ran {
@@ -202,17 +201,6 @@ pub fn save(dir: &Path, name: &str, content: &[u8]) -> Result<String, String> {
     file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?;
     fs::rename(&new, &path).map_err(failed)?;
     Ok(path.display().to_string())
-}
-
-/// Whether a file of this name is kept below [`RUN_DIR`].
-#[must_use]
-pub fn is_kept(name: &str) -> bool {
-    Path::new(RUN_DIR).join(name).exists()
-}
-
-/// Removes a kept file; one that is not there is no trouble.
-pub fn forget(name: &str) {
-    let _ = fs::remove_file(Path::new(RUN_DIR).join(name));
 }
 
 /// Runs a child: as [`Host::run`], for whoever has no [`Machine`].

@@ -9,6 +9,7 @@ pub mod environment;
 #[cfg(feature = "cli")]
 pub mod host;
 mod layer;
+pub mod lock;
 pub mod machine;
 pub mod reader;
 mod root;

@@ -141,3 +141,69 @@ fn another_vg_of_the_recorded_name_is_not_root() {
 fn a_hold_holds_a_plain_root_too() {
     assert_eq!(plain_root(WRITEBACK).asks(Request::Hold).refusal().code, "HELD");
 }
+
+#[test]
+fn a_pv_that_was_not_there_when_the_image_was_built_is_not_absent() {
+    let world = World::pulled(PASSTHROUGH).below_ssd(StackItem::Unseen);
+    let Decision::Refuse(refusal) = world.decide() else { panic!("not refused") };
+    assert_eq!(refusal.code, "UNSEEN");
+    assert_eq!(refusal.token, None);
+}
+
+#[test]
+fn a_disk_that_answers_with_nothing_is_there_whatever_was_below_the_pv() {
+    let silent = || {
+        let mut disk = device("vdb", Content::Unreadable { reason: "no answer within 3 s".into() });
+        disk.hardware = Hardware { model: "Quick SSD".into(), serial: "S1".into(), ..Hardware::default() };
+        disk
+    };
+    let raid0 = || StackItem::Md { uuid: ARRAY.into(), level: "raid0".into(), disks: 2 };
+    let striped = || World::pulled(PASSTHROUGH).below_ssd(raid0()).at(20);
+    assert!(matches!(striped().decide(), Decision::Act(_)));
+    assert_eq!(striped().with(silent()).waits_until(), 25);
+    // A member without the other one: RAID0 is gone for good.
+    let mut half = member("vdb", MdRole::Active(0));
+    half.hardware = silent().hardware;
+    assert!(matches!(striped().with(half).decide(), Decision::Act(_)));
+    let luks = || World::pulled(PASSTHROUGH).below_ssd(StackItem::Luks { uuid: "container".into() });
+    assert!(matches!(luks().decide(), Decision::Act(_)));
+    let mut bare = silent();
+    bare.content = Content::None;
+    let Decision::Refuse(refusal) = luks().with(bare).decide() else { panic!("not refused") };
+    assert_eq!(refusal.code, "LOCKED");
+}
+
+#[test]
+fn root_on_another_device_is_not_this_root() {
+    for other in ["/dev/nvme9n1p2", "/dev/other/root", "/dev/md/root"] {
+        let mut world = World::pulled(PASSTHROUGH);
+        world.line.root = other.into();
+        assert!(matches!(world.decide(), Decision::Nothing { .. }), "{other}");
+        // Nor is anything said of it while none of its disks is there.
+        world.inventory.devices.clear();
+        assert!(matches!(world.decide(), Decision::Nothing { .. }), "{other}");
+    }
+    // What may be a name of it, or of a container on it, is.
+    for any in ["/dev/mapper/cryptroot", "UUID=1234", "/dev/disk/by-uuid/1234", "/dev/dm-3", "/dev/vg0/root", ""] {
+        let mut world = World::pulled(PASSTHROUGH);
+        world.line.root = any.into();
+        assert!(matches!(world.decide(), Decision::Act(_)), "{any}");
+    }
+}
+
+#[test]
+fn a_swap_file_with_an_image_cannot_be_looked_at_and_holds() {
+    let mut world = World::pulled(PASSTHROUGH);
+    world.line = CommandLine::parse("resume=/dev/mapper/vg0-root resume_offset=34816");
+    let Decision::Refuse(refusal) = world.decide() else { panic!("not refused") };
+    assert_eq!(refusal.code, "HIBERNATED");
+    world.line = CommandLine::parse("resume=/dev/mapper/vg0-root resume_offset=34816 noresume");
+    assert!(matches!(world.decide(), Decision::Act(_)));
+}
+
+#[test]
+fn a_wrong_token_is_not_called_the_right_one() {
+    let world = World::pulled(WRITETHROUGH).opted_in().asks(Request::Detach { token: "deadbeef".into() });
+    let Decision::Act(plan) = world.decide() else { panic!("not done") };
+    assert!(!plan.reasons.join("\n").contains("token"), "{:?}", plan.reasons);
+}
