@@ -29,13 +29,14 @@ pub struct ImageLine {
 /// A sentence, where the copy would keep the machine from booting with the lines too. It is then left as it is.
 pub fn image_lines(source: Option<&Source>, version: Version, host: &Host<'_>) -> Result<Vec<ImageLine>, String> {
     let all = arrays(host);
+    if !all.iter().any(RealArray::is_needed) {
+        // Nothing that the machine boots from is on an array; others may have lines or not.
+        return Ok(Vec::new());
+    }
     let needed = needed(&all);
     let Some((source, bytes)) = source.and_then(|source| Some((source, copied(&source.bytes)?))) else {
         return Ok(needed.into_iter().filter_map(|array| line(host, array, false)).collect());
     };
-    if needed.is_empty() {
-        return Ok(Vec::new());
-    }
     let mut copy = Source { path: source.path.clone(), bytes };
     let lines: Vec<ImageLine> = {
         let files = documents(std::slice::from_ref(&copy));

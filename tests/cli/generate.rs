@@ -277,3 +277,15 @@ fn a_file_that_keeps_the_machine_from_booting_is_named_and_left() {
         assert_eq!(said.lines().count(), 1, "{said}");
     }
 }
+
+#[test]
+fn arrays_that_nothing_boots_from_are_left_to_the_admin() {
+    let text = fs::read_to_string(crate::host::fixtures().join("hosts/pool-writethrough.host")).unwrap();
+    let data = "disk sdx 8:160 30000 hdd X 8\ndisk sdy 8:176 30000 hdd Y 9\nmd md9 9:9 20000 raid1 sdx sdy\n";
+    let host = Host::from_text(&format!("{text}{data}"));
+    for conf in
+        ["", "HOMEHOST nas\n", "DEVICE /dev/sdz\nARRAY /dev/md/b devices=/dev/sdv\nARRAY /dev/md/b devices=/dev/sdw\n"]
+    {
+        assert_eq!(image_copy(&host, conf, conf), (conf.to_owned(), String::new()));
+    }
+}
