@@ -230,6 +230,9 @@ impl Record {
             "detached" => "the cache was detached, root runs from its origin".to_owned(),
             "activated" => "root was activated by name; a device of its VG is missing".to_owned(),
             "overlay" => "root runs on a layer in RAM; nothing of this boot is kept".to_owned(),
+            "held" if self.seqno_before != self.seqno_after => {
+                "the boot was held after a step had failed its check".to_owned()
+            }
             "held" => "the boot was held, nothing was written to any disk".to_owned(),
             "stopped" => "a step failed its check, and nothing more was done".to_owned(),
             other => format!("outcome \"{other}\""),

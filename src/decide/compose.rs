@@ -245,8 +245,9 @@ pub(super) fn unseen(vg: &str) -> Veto {
         reason: format!(
             "a missing physical volume of {vg} was not readable when this image was built: whether it is here now cannot be told"
         ),
-        remedy: "bring it up by hand, then type \"originboot retry\"; later \"update-initramfs -u -k all\", with it there"
-            .to_owned(),
+        remedy:
+            "bring it up by hand, then type \"originboot retry\"; later \"update-initramfs -u -k all\", with it there"
+                .to_owned(),
     }
 }
 

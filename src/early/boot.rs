@@ -373,8 +373,12 @@ fn next(plan: &Plan, ending: Ending) -> Vec<String> {
             format!("see what is left alone: lvs -a -o +devices {}", plan.vg),
         ],
         Ending::Stopped => vec![
-            "in the shell of the image: \"originboot explain\" says what is left, \"originboot retry\" tries again".to_owned(),
-            format!("the VG text as it was before: /run/originboot, to restore it from a rescue system: vgcfgrestore --file FILE {}", plan.vg),
+            "in the shell of the image: \"originboot explain\" says what is left, \"originboot retry\" tries again"
+                .to_owned(),
+            format!(
+                "the VG text as it was before: /run/originboot, to restore it from a rescue system: vgcfgrestore --file FILE {}",
+                plan.vg
+            ),
         ],
         Ending::Held => Vec::new(),
     }

@@ -190,7 +190,7 @@ pub fn private_dir(dir: &Path) -> Result<(), String> {
 /// A sentence naming the path.
 pub fn save(dir: &Path, name: &str, content: &[u8]) -> Result<String, String> {
     private_dir(dir)?;
-    if name.is_empty() || name.starts_with('.') || name.contains('/') {
+    if matches!(name, "" | "." | "..") || name.contains('/') {
         return Err(format!("\"{name}\" is no plain file name"));
     }
     let path = dir.join(name);

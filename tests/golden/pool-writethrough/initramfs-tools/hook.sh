@@ -18,6 +18,8 @@ manual_add_modules dm_cache # root's LV is cached (dm-cache)
 manual_add_modules dm_cache_smq # the cache's policy
 force_load dm_mod # root is on LVM
 manual_add_modules dm_persistent_data # dm-cache keeps its metadata with it
+manual_add_modules dm_snapshot # root may have to come up behind a layer in RAM
+manual_add_modules loop # root may have to come up behind a layer in RAM
 # ext4 is part of the kernel
 
 # Tools.

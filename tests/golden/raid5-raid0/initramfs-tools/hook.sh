@@ -18,6 +18,8 @@ manual_add_modules dm_cache # root's LV is cached (dm-cache)
 manual_add_modules dm_cache_smq # the cache's policy
 force_load dm_mod # root is on LVM
 manual_add_modules dm_persistent_data # dm-cache keeps its metadata with it
+manual_add_modules dm_snapshot # root may have to come up behind a layer in RAM
+manual_add_modules loop # root may have to come up behind a layer in RAM
 force_load md_mod # a physical volume of root is on an md array
 force_load raid0 # a physical volume of root is on an md array
 force_load raid456 # a physical volume of root is on an md array
