@@ -12,7 +12,7 @@ use crate::device::Inventory;
 use crate::device::lvm::CacheMode;
 use crate::settings::{BootPlan, NoPlan, RootLv, plan_for};
 use crate::sys::Root;
-use crate::sys::host::{built_plan, image_is_built, installed, read_settings};
+use crate::sys::host::{built_plan, image_is_built, installed, read_settings, uninstalling};
 
 /// What puts originboot into the images.
 const INSTALL: &str = "originboot install";
@@ -109,6 +109,11 @@ impl Answer {
 
     /// Every image is built with what this stack needs.
     fn images(&mut self, root: &Root, plan: &BootPlan) -> anyhow::Result<()> {
+        if uninstalling(root).is_some() {
+            let why = "an uninstall was begun and did not end: images may still hold originboot";
+            self.no(why.to_owned(), "originboot uninstall".to_owned());
+            return Ok(());
+        }
         if installed(root).is_none() {
             self.no("originboot is not installed into any image".to_owned(), INSTALL.to_owned());
             return Ok(());

@@ -5,7 +5,7 @@ use super::{Look, Usage};
 use crate::device::Inventory;
 use crate::dialect::{self, KernelModules, RenderError, Rendered, lvm_config, resolve};
 use crate::mdadm_conf::{ImageLine, Source, files, image_lines};
-use crate::settings::{BootPlan, NoPlan, PvRole, plan_for};
+use crate::settings::{BootPlan, NoPlan, PvRole, StackItem, plan_for};
 use crate::sys::Root;
 use crate::sys::host::{KernelTexts, built_plan, find_tool, generated_kernels, kernels, read_settings};
 use anyhow::{Context as _, bail};
@@ -83,7 +83,7 @@ fn unknown_pvs(inventory: &Inventory, plan: &BootPlan) -> Vec<String> {
         of_root && inventory.down_from(&device.name).into_iter().any(on_another)
     });
     let unknown = plan.pvs.iter().filter(|pv| {
-        let blank = pv.stack.is_empty() && pv.model.is_empty() && pv.serial.is_empty();
+        let blank = pv.stack.contains(&StackItem::Unseen);
         pv.vg == root.vg && pv.role != PvRole::Unused && blank && inventory.pv(&pv.id).is_none()
     });
     unknown

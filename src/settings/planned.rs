@@ -116,6 +116,7 @@ impl BootPlan {
         for pv in &mut self.pvs {
             if inventory.pv(&pv.id).is_none()
                 && let Some(known) = older.pv(&pv.id)
+                && !known.stack.contains(&StackItem::Unseen)
             {
                 *pv = PlannedPv { vg: pv.vg.clone(), role: pv.role, ..known.clone() };
             }
