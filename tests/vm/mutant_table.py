@@ -198,8 +198,8 @@ MUTANTS = (
     Mutant(
         "locked",
         "src/decide/choose.rs",
-        "vetoes.extend(locked.map(compose::locked));",
-        "let _ = locked.map(compose::locked);",
+        "Absence::Locked(why) => Some(compose::locked(why)),",
+        "Absence::Locked(why) => Some(compose::locked(why)).filter(|_| false),",
         "1f-refused-states@locked",
     ),
     Mutant("not-activated", "src/decide/choose.rs", "if cached {", "if cached && false {", "1f-refused-states@not-activated"),
