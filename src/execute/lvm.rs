@@ -13,6 +13,14 @@ const QUIET_CONFIG: &str = "activation { udev_sync=0 udev_rules=0 monitoring=0 }
 /// While udev runs.
 const LIVE_CONFIG: &str = "activation { monitoring=0 }";
 
+/// The same command where udev does nothing: lvm makes the nodes itself.
+pub(super) fn without_udev(mut command: Command) -> Command {
+    for word in command.argv.iter_mut().filter(|word| *word == LIVE_CONFIG) {
+        QUIET_CONFIG.clone_into(word);
+    }
+    command
+}
+
 /// Takes an LV down again.
 pub(super) fn deactivate(vg: &str, lv: &str, devices: &[String]) -> Command {
     let mut argv = ["lvm", "lvchange", "--activate", "n", "--config", LIVE_CONFIG].map(str::to_owned).to_vec();

@@ -39,7 +39,7 @@ pub enum Outcome {
 
 /// Carries a plan out. `ran` collects every child; `saved` every file stored.
 pub fn execute(host: &mut dyn Host, plan: &Plan, ran: &mut Vec<Ran>, saved: &mut Vec<String>) -> Outcome {
-    let mut run = Run { host, plan, ran, saved, seqno: plan.seqno, wrote: false };
+    let mut run = Run { host, plan, ran, saved, seqno: plan.seqno, wrote: false, udev: true };
     match run.all() {
         Ok(()) => Outcome::Done { seqno: run.seqno },
         Err(Stop::CameBack) => Outcome::CameBack,
@@ -65,6 +65,8 @@ struct Run<'a> {
     saved: &'a mut Vec<String>,
     seqno: u64,
     wrote: bool,
+    /// No activation has waited for udev in vain.
+    udev: bool,
 }
 
 impl Run<'_> {
@@ -72,14 +74,11 @@ impl Run<'_> {
         let (first, rest): (Vec<&Step>, Vec<&Step>) =
             self.plan.steps.iter().partition(|s| s.action.writes_vg() || s.action == StepAction::Backup);
         if self.plan.writes_vg() {
-            self.child(&Command::new(
-                ["udevadm", "settle", &format!("--timeout={SETTLE_SECONDS}")],
-                SETTLE_SECONDS * 2,
-            ));
+            self.settle();
             // With the queue stopped no event can activate the VG between our look and our write (rule 5).
             let still = self.child(&Command::new(["udevadm", "control", "--stop-exec-queue"], TOOL_SECONDS)).ok();
             let result = if still { self.change(&first) } else { Err("udev could not be stopped".to_owned().into()) };
-            self.child(&Command::new(["udevadm", "control", "--start-exec-queue"], TOOL_SECONDS));
+            self.go_on();
             result?;
         }
         for (n, step) in rest.into_iter().enumerate() {
@@ -98,6 +97,22 @@ impl Run<'_> {
         self.host.say(level, &ran.summary());
         self.ran.push(ran.clone());
         ran
+    }
+
+    fn settle(&mut self) -> bool {
+        let timeout = format!("--timeout={SETTLE_SECONDS}");
+        self.child(&Command::new(["udevadm", "settle", &timeout], SETTLE_SECONDS * 2)).ok()
+    }
+
+    /// Lets udev work again, and sees it work: once in some dozens of boots systemd 257 said yes and stayed still, and
+    /// then an activation waits for its cookie for ever (scenario 10, variant `udev-stays-still`).
+    fn go_on(&mut self) {
+        for _ in 0..2 {
+            self.child(&Command::new(["udevadm", "control", "--start-exec-queue"], TOOL_SECONDS));
+            if self.settle() {
+                return;
+            }
+        }
     }
 
     /// Device paths of the physical volumes that lvm may see.
@@ -213,23 +228,29 @@ impl Run<'_> {
         let devices = self.devices(&inventory)?;
         match &step.action {
             StepAction::Activate { lv } => {
-                if let Some(command) = lvm::command(&self.plan.vg, &step.action, &devices, None) {
-                    self.child(&command);
-                }
+                self.activate(&step.action, &devices);
                 let now = self.host.look();
                 self.resume_all(&now);
                 self.is_active(&now, &group.vg, lv)?;
             }
             StepAction::ActivateAll => {
                 // "vgchange -aay" returns 0 having activated nothing; root is checked already, the rest is not needed.
-                if let Some(command) = lvm::command(&self.plan.vg, &step.action, &devices, None) {
-                    self.child(&command);
-                }
+                self.activate(&step.action, &devices);
             }
             StepAction::Overlay { lv, origin } => self.overlay(&group.vg, lv, origin, &devices)?,
             _ => {}
         }
         Ok(())
+    }
+
+    fn activate(&mut self, action: &StepAction, devices: &[String]) {
+        let Some(command) = lvm::command(&self.plan.vg, action, devices, None) else { return };
+        let command = if self.udev { command } else { lvm::without_udev(command) };
+        if self.child(&command).timed_out {
+            // It waited for udev. The device is there; so will its node be, without udev.
+            self.udev = false;
+            self.child(&Command::new(["dmsetup", "mknodes"], TOOL_SECONDS));
+        }
     }
 
     fn is_active(&mut self, inventory: &Inventory, vg: &Vg, name: &str) -> Result<(), Stop> {

@@ -66,6 +66,8 @@ enum Fault {
     TwoDevicesWithOnePv,
     LayerFails,
     HomeDoesNotComeUp,
+    UdevStaysStill,
+    ActivationWaitsForUdev,
 }
 
 struct Fake {
@@ -164,12 +166,16 @@ impl Host for Fake {
             self.active = true;
         }
         let failed = (self.fault == Fault::UdevDoesNotStop && line.contains("--stop-exec-queue"))
-            || (self.fault == Fault::LayerFails && line.starts_with("dmsetup create"));
+            || (self.fault == Fault::LayerFails && line.starts_with("dmsetup create"))
+            || (self.fault == Fault::UdevStaysStill
+                && line.contains("settle")
+                && self.log.iter().filter(|l| l.contains("--start-exec-queue")).count() == 1);
+        let timed_out = self.fault == Fault::ActivationWaitsForUdev && line.starts_with("lvm lvchange");
         self.log.push(line);
         Ran {
             argv: command.argv.clone(),
             status: Some(i32::from(failed)),
-            timed_out: false,
+            timed_out,
             took: std::time::Duration::ZERO,
             output: String::new(),
         }
@@ -241,6 +247,21 @@ fn a_detach_writes_only_while_udev_is_still_and_hides_all_but_the_origin() {
     let lvm: Vec<&String> = host.log.iter().filter(|l| l.starts_with("lvm ")).collect();
     assert!(lvm.iter().all(|l| l.ends_with("--devices /dev/vda")), "{lvm:#?}");
     assert!(lvm.iter().filter(|l| !l.contains("--activate")).all(|l| l.contains("udev_sync=0")), "{lvm:#?}");
+}
+
+#[test]
+fn a_udev_that_stays_still_is_told_again_and_root_gets_its_node_without_it() {
+    let (host, outcome) = run(Fault::UdevStaysStill);
+    assert_eq!(outcome, Outcome::Done { seqno: 8 });
+    assert_eq!(host.log.iter().filter(|l| l.contains("--start-exec-queue")).count(), 2, "{:#?}", host.log);
+    let (host, outcome) = run(Fault::ActivationWaitsForUdev);
+    assert_eq!(outcome, Outcome::Done { seqno: 8 });
+    let after = |word: &str| host.log.iter().position(|l| l.starts_with(word)).unwrap();
+    assert!(after("lvm lvchange") < after("dmsetup mknodes"), "{:#?}", host.log);
+    assert!(host.log.iter().any(|l| l.contains("--activate ay") && l.contains("udev_sync=0")), "{:#?}", host.log);
+    let (host, _) = run(Fault::None);
+    assert!(!host.log.iter().any(|l| l.contains("mknodes")));
+    assert_eq!(host.log.iter().filter(|l| l.contains("--start-exec-queue")).count(), 1, "{:#?}", host.log);
 }
 
 #[test]

@@ -42,7 +42,8 @@ def text(image: pathlib.Path, name: str) -> str:
 def _build(system: Base, files: dict, product: list, work: pathlib.Path):
     copy = Overlay(system, work / "copy")
     for name, body in files.items():
-        copy.add(name, body)
+        # A hook of the machine's own must be executable.
+        copy.add(name, body, 0o755 if body.startswith("#!") else 0o644)
     command = ["update-initramfs", "-c", "-k", system.release]
     for stage, snapshot in product:
         copy.add_tree(stage)

@@ -102,14 +102,13 @@ def mdadm_conf(*arrays: str) -> dict:
     return {"/etc/mdadm/mdadm.conf": HOMEHOST + "".join(lines)}
 
 
-def array(name: str, minor: int, level: int, members) -> str:
-    """Create an md array that udev will later know by `name`. A RAID5 gets the bitmap that large disks get by default."""
+def array(name: str, minor: int, level: int, members, more="") -> str:
+    """Create an md array that udev will later know by `name`."""
     members = list(members)
     clean = "" if level == 0 else " --assume-clean"
-    clean += " --bitmap=internal" if level == 5 else ""
     return (
         f"step mdadm --create /dev/md{minor} --quiet --run --metadata=1.2 --homehost=nas --name={name}"
-        f" --uuid={UUIDS[name]} --level={level} --raid-devices={len(members)}{clean} {' '.join(members)}\n"
+        f" --uuid={UUIDS[name]} --level={level} --raid-devices={len(members)}{clean}{more} {' '.join(members)}\n"
     )
 
 
@@ -119,7 +118,8 @@ STOP_ARRAYS = "for md in /dev/md[0-9]*; do mdadm --stop --quiet $md; done\n"
 HOME_SERVER = (
     "modprobe raid1; modprobe raid456; modprobe raid0\n"
     + array("boot", 0, 1, [f'"$(disk hdd{i})1"' for i in (1, 2, 3)])
-    + array("bulk", 1, 5, [f'"$(disk hdd{i})2"' for i in (1, 2, 3)])
+    # The bitmap that disks of some size get by default.
+    + array("bulk", 1, 5, [f'"$(disk hdd{i})2"' for i in (1, 2, 3)], " --bitmap=internal")
     + array("cache", 2, 0, [f'"$(disk ssd{i})"' for i in (1, 2)])
     + """
 mkdir -p /mnt/boot
