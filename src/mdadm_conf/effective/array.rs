@@ -241,9 +241,11 @@ fn old_name(name: &str) -> bool {
 
 /// What 4.3 and later do not accept about a name: the part they look at, and why.
 pub(crate) fn new_name(name: &str, posix: bool) -> Option<(&str, &'static str)> {
+    // `util.c:is_devname_numbered`: 4.3 and 4.4 stop at 1024, later releases at the last minor number.
+    let most = if posix { 1024 } else { (1 << 20) - 1 };
     let minor = |text: &str| {
         let (value, rest) = leading_number(text);
-        rest.is_empty() && !text.is_empty() && (0..1 << 20).contains(&value)
+        rest.is_empty() && !text.is_empty() && (0..=most).contains(&value)
     };
     let numbered = |prefix| name.strip_prefix(prefix).is_some_and(minor);
     if name.eq_ignore_ascii_case("<ignore>") || numbered("/dev/md") || numbered("/dev/md_d") {

@@ -1,5 +1,7 @@
 //! Of the ARRAY lines together, and of what DEVICE lets through to them.
 
+use std::collections::HashMap;
+
 use super::{Context, edits};
 use crate::mdadm_conf::effective::{Array, Effective, Uuid, new_name};
 use crate::mdadm_conf::finding::{Code, Finding, Fix, Severity};
@@ -42,7 +44,7 @@ fn names(context: &Context<'_>, found: &mut Vec<Finding>) {
             let fix = if name.eq_ignore_ascii_case(ignore) {
                 Some(Fix::one("write <ignore>, which may stand on many lines", place(later), ignore))
             } else if same {
-                removal(context, later)
+                removal(context, later, first)
             } else {
                 None
             };
@@ -62,9 +64,32 @@ fn names(context: &Context<'_>, found: &mut Vec<Finding>) {
     }
 }
 
-fn removal(context: &Context<'_>, array: &Array<'_>) -> Option<Fix> {
+/// Takes a line away; what only it says about spares goes to the line that stays.
+fn removal(context: &Context<'_>, array: &Array<'_>, stays: &Array<'_>) -> Option<Fix> {
     let document = context.file(array.line.0)?;
-    Some(edits::remove_line("remove the second line".to_owned(), document, context.line(array.line)?))
+    let title = format!("remove the line {}", array.place.line);
+    let mut fix = edits::remove_line(title, document, context.line(array.line)?);
+    let spares = array.spares.filter(|_| stays.spares.is_none()).map(|spares| spares.place);
+    let group = array.spare_group.filter(|_| stays.spare_group.is_none()).map(|group| group.place);
+    let mut moved = String::new();
+    for place in [spares, group].into_iter().flatten() {
+        moved.push(' ');
+        moved.push_str(std::str::from_utf8(document.bytes.get(place.start..place.end)?).ok()?);
+    }
+    if !moved.is_empty() {
+        let (file, line) = (context.file(stays.line.0)?, context.line(stays.line)?);
+        let last = line.words.last().unwrap_or(&line.head).place;
+        // Behind a quote that is not closed nothing can be added.
+        let quoted = file.bytes.get(last.start..last.end)?.iter().any(|b| matches!(b, b'\'' | b'"' | 0));
+        fix.edits.push(edits::behind(if quoted { line.head.place } else { last }, &moved));
+        fix.title.push_str(&format!(" and keep its{moved}"));
+    }
+    Some(fix)
+}
+
+/// How much a line's name is worth: none, the kernel's choice, a person's choice.
+fn worth(array: &Array<'_>) -> u8 {
+    array.name.map_or(0, |name| if is_chosen(name.text) { 1 } else { 2 })
 }
 
 /// The kernel's choice of a number, not a person's.
@@ -77,11 +102,13 @@ fn identities(context: &Context<'_>, found: &mut Vec<Finding>) {
     let arrays = &context.effective.arrays;
     let ids = arrays.iter().enumerate().filter_map(|(index, array)| {
         let list = array.devices.map(|list| list.text);
+        let title = array.title.map(|title| title.text);
         // A UUID alone is enough for two lines to fit one array.
         let id = match (array.uuid, array.super_minor) {
-            (Some(uuid), _) => (Some(uuid.value), None, None),
-            (None, Some(minor)) => (None, Some(minor.value), list),
-            (None, None) => (None, None, Some(list?)),
+            (Some(uuid), _) => (Some(uuid.value), None, None, None),
+            (None, Some(minor)) => (None, Some(minor.value), list, title),
+            (None, None) if list.is_none() && title.is_none() => return None,
+            (None, None) => (None, None, list, title),
         };
         Some(((id, array.member.map(|m| m.text)), index))
     });
@@ -95,11 +122,8 @@ fn identities(context: &Context<'_>, found: &mut Vec<Finding>) {
                 }
                 _ => "multiple lines in mdadm.conf match".to_owned(),
             };
-            // The line with a name that a person chose stays.
-            let drop = match (first.name, later.name) {
-                (Some(a), Some(b)) if is_chosen(a.text) && !is_chosen(b.text) => first,
-                _ => later,
-            };
+            // The line with a name that a person chose stays; a name that this mdadm refuses is none.
+            let (drop, stays) = if worth(first) < worth(later) { (first, later) } else { (later, first) };
             let both = first.is_ignored() == later.is_ignored() && first.uuid.is_some();
             let at = later.uuid.map_or(later.place, |uuid| uuid.place);
             let other = first.uuid.map_or(first.place, |uuid| uuid.place);
@@ -113,7 +137,7 @@ fn identities(context: &Context<'_>, found: &mut Vec<Finding>) {
                 )
                 .with(other, "the other line")
                 .says(&message)
-                .fixed(removal(context, drop).filter(|_| both)),
+                .fixed(removal(context, drop, stays).filter(|_| both)),
             );
         }
     }
@@ -168,10 +192,19 @@ fn old_identity(effective: &Effective<'_>, found: &mut Vec<Finding>) {
 
 fn order(effective: &Effective<'_>, found: &mut Vec<Finding>) {
     let lines = || effective.arrays.iter().chain(&effective.dropped);
-    let by_name: std::collections::HashMap<&str, Place> =
-        lines().filter_map(|a| Some((device_of(a.name?.text), place(a)))).collect();
-    let by_uuid: std::collections::HashMap<Uuid, Place> =
-        lines().filter(|a| a.container.is_none()).filter_map(|a| Some((a.uuid?.value, place(a)))).collect();
+    // Of a container that is listed twice the first line counts.
+    let mut by_name: HashMap<&str, Place> = HashMap::new();
+    let mut by_uuid: HashMap<Uuid, Place> = HashMap::new();
+    for array in lines() {
+        let at = place(array);
+        let earlier = |old: &mut Place| *old = (*old).min(at);
+        if let Some(name) = array.name {
+            by_name.entry(device_of(name.text)).and_modify(earlier).or_insert(at);
+        }
+        if let Some(uuid) = array.uuid.filter(|_| array.container.is_none()) {
+            by_uuid.entry(uuid.value).and_modify(earlier).or_insert(at);
+        }
+    }
     for array in &effective.arrays {
         let Some(container) = array.container else { continue };
         let later = by_name
@@ -193,9 +226,48 @@ fn order(effective: &Effective<'_>, found: &mut Vec<Finding>) {
     }
 }
 
+/// A list with commas: one path to mdadm, which no device has. A comma within brackets belongs to a pattern.
+fn comma_list(text: &str) -> Option<Vec<&str>> {
+    let mut within = false;
+    let parts = text.split(|c: char| {
+        within = if within { c != ']' } else { c == '[' };
+        c == ',' && !within
+    });
+    let parts: Vec<&str> = parts.collect();
+    (text.starts_with('/') && parts.len() > 1).then_some(parts)
+}
+
+fn commas(context: &Context<'_>, found: &mut Vec<Finding>) {
+    let effective = context.effective;
+    let all = effective.devices.iter().any(|word| word.text.eq_ignore_ascii_case("partitions"));
+    for word in &effective.devices {
+        let Some(parts) = comma_list(word.text) else { continue };
+        let raw = context.file(word.place.file).and_then(|file| file.bytes.get(word.place.start..word.place.end));
+        let plain = raw == Some(word.text.as_bytes()) && !word.text.contains('{');
+        let listed: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let fix = plain.then(|| Fix::one("write blanks instead of commas", word.place, listed.join(" ")));
+        let (severity, consequence) = if all {
+            (Severity::Cosmetic, "nothing changes at boot: the word partitions lets every disk through")
+        } else {
+            (Severity::Breaking, "mdadm does not look at these devices: arrays on them are not assembled")
+        };
+        found.push(
+            Finding::new(
+                Code::Word,
+                severity,
+                word.place,
+                "words of a DEVICE line are parted by blanks; with commas the list is one path, which no device has",
+                consequence,
+            )
+            .fixed(fix),
+        );
+    }
+}
+
 fn devices(context: &Context<'_>, found: &mut Vec<Finding>) {
     let effective = context.effective;
     let Some(last) = effective.devices.last() else { return };
+    commas(context, found);
     let only_containers = effective.devices.iter().all(|word| word.text.eq_ignore_ascii_case("containers"));
     if only_containers {
         // Where a rejected word was meant to be `partitions`, its own fix does it.
@@ -296,7 +368,8 @@ fn hosts(effective: &Effective<'_>, found: &mut Vec<Finding>) {
                 format!("the device is /dev/md/{bare}; mdadm 4.3 and 4.4 drop such a name. Usual is /dev/md/{rest}"),
             ));
         }
-        let home = effective.homehost.filter(|home| !home.text.is_empty() && home.text == device_of(name.text));
+        let home =
+            effective.homehost.filter(|home| !home.text.is_empty() && device_of(home.text) == device_of(name.text));
         if let Some(home) = home {
             found.push(
                 Finding::new(

@@ -47,6 +47,11 @@ pub(super) fn remove_words(title: String, document: &Document<'_>, places: impl 
     Fix { title, edits: places.map(edit).collect() }
 }
 
+/// Text behind a word, for a fix that does more.
+pub(super) fn behind(place: Place, text: &str) -> Edit {
+    Edit { file: place.file, start: place.end, end: place.end, text: text.to_owned() }
+}
+
 /// Puts text behind a word.
 pub(crate) fn insert_behind(title: String, place: Place, text: &str) -> Fix {
     Fix::one(title, Place { start: place.end, ..place }, text)

@@ -1,15 +1,15 @@
 //! Of Debian's initramfs hook (mdadm 4.2-5 and 4.4-11, `/usr/share/initramfs-tools/hooks/mdadm`): it copies the one
 //! file, comments out lines that begin with CREATE, and replaces a file in which `grep '^ARRAY'` finds nothing.
 
-use super::Context;
+use super::{Context, Source};
 use crate::mdadm_conf::effective::Create;
 use crate::mdadm_conf::finding::{Code, Edit, Finding, Fix, Severity};
 use crate::mdadm_conf::keyword::Keyword;
 use crate::mdadm_conf::lexer::Place;
 
-pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn check(context: &Context<'_>, sources: &[Source]) -> Vec<Finding> {
     let mut found = Vec::new();
-    found.extend(case(context));
+    found.extend(case(context, sources));
     found.extend(torn(context));
     found.extend(names(&context.effective.create));
     found.extend(folder(context));
@@ -20,12 +20,14 @@ fn in_folder(path: &str) -> bool {
     path.contains(".conf.d/")
 }
 
-fn case(context: &Context<'_>) -> Option<Finding> {
+fn case(context: &Context<'_>, sources: &[Source]) -> Option<Finding> {
     let arrays = context.effective.arrays.iter();
     let mut arrays = arrays.filter(|array| context.file(array.line.0).is_some_and(|file| !in_folder(file.path)));
     let first = arrays.next()?;
-    let document = context.file(first.line.0)?;
-    let seen = document.bytes.split(|b| *b == b'\n').any(|line| line.starts_with(b"ARRAY"));
+    // Not the text as it is meant: a byte order mark is blanks there, and it has a finding of its own.
+    let original = &sources.get(first.line.0)?.bytes;
+    let bytes = original.strip_prefix(b"\xef\xbb\xbf").unwrap_or(original);
+    let seen = bytes.split(|b| *b == b'\n' || *b == b'\r').any(|line| line.starts_with(b"ARRAY"));
     (!seen).then(|| {
         Finding::new(
             Code::HookCase,

@@ -132,8 +132,10 @@ fn backslash(document: &Document<'_>, line: &Line<'_>, index: usize) -> Finding 
     let alone = word.text == "\\";
     // Alone behind the name it is only a word too many; elsewhere it becomes the name, or spoils a value.
     let harmless = alone && index > 0 && line.words.get(index + 1).is_some();
-    let severity = if harmless { Severity::Cosmetic } else { Severity::Degrading };
+    let number = ["num-devices", "disks", "spares"].iter().any(|tag| word.value(tag).is_some());
+    let severity = if harmless || number { Severity::Cosmetic } else { Severity::Degrading };
     let consequence = match (alone, index) {
+        _ if number => "it becomes a part of the word; mdadm reads the number before it",
         _ if harmless => "here the next line is indented, which is what continues it",
         (true, 0) => "the array is named \"\\\"",
         (true, _) => "the next line is a line of its own",

@@ -51,9 +51,16 @@ fn one(context: &Context<'_>, note: &Note, line: &Line<'_>) -> Option<Finding> {
     Some(match note.kind {
         NoteKind::Keyword => unknown_keyword(context, note, line),
         NoteKind::Word if note.keyword == Some(Keyword::Auto) => return None,
-        NoteKind::Word => unknown_word(note, word),
+        NoteKind::Word => unknown_word(context, note, word),
         NoteKind::Name if note.keyword == Some(Keyword::Array) => bad_name(context, note, line, word),
         NoteKind::Value | NoteKind::Name | NoteKind::Again | NoteKind::SecondName => bad_value(context, note, word),
+        NoteKind::NoIdentity if line.words.iter().any(|w| w.text.eq_ignore_ascii_case("<ignore>")) => Finding::new(
+            Code::NoId,
+            Degrading,
+            place,
+            "the line does not say which array is to be ignored",
+            "mdadm drops the line: an array that it was meant for is assembled",
+        ),
         NoteKind::NoIdentity => {
             let name = line.words.iter().find(|w| w.text.starts_with('/')).map_or("this array", |w| &*w.text);
             Finding::new(
@@ -182,20 +189,62 @@ fn unknown_keyword(context: &Context<'_>, note: &Note, line: &Line<'_>) -> Findi
     Finding::new(Code::Keyword, severity, place, reason, consequence).fixed(fix)
 }
 
-fn unknown_word(note: &Note, word: &Word<'_>) -> Finding {
-    let text = &*word.text;
-    let line = note.keyword.map_or("this", Keyword::word);
-    let finding = Finding::new(
-        Code::Word,
-        Severity::Degrading,
-        note.place,
-        format!("\"{}\" is no word of a {line} line", shortened(text)),
-        if note.keyword == Some(Keyword::Device) {
-            "mdadm drops it: what it was meant to let through is looked at only if another word does"
+/// Words that were meant by a DEVICE word that mdadm drops, and none where that is anybody's guess.
+fn meant_devices(text: &str) -> Option<String> {
+    let one = |text: &str| {
+        let bare = text.trim_matches([',', ';']);
+        let lower = bare.to_ascii_lowercase();
+        let stems = ["sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-"];
+        if matches!(&*lower, "partitions" | "containers" | "partition" | "container") {
+            Some(format!("{}s", lower.trim_end_matches('s')))
+        } else if bare.starts_with('/') {
+            Some(bare.to_owned())
+        } else if let Some(path) = bare.strip_prefix("dev/") {
+            Some(format!("/dev/{path}"))
         } else {
-            "mdadm drops it"
-        },
-    );
+            stems.iter().any(|stem| bare.starts_with(stem)).then(|| format!("/dev/{bare}"))
+        }
+    };
+    if text.contains('[') {
+        return one(text);
+    }
+    let parts: Option<Vec<String>> = text.split([',', ';']).filter(|part| !part.is_empty()).map(one).collect();
+    parts.filter(|parts| !parts.is_empty()).map(|parts| parts.join(" "))
+}
+
+/// No DEVICE word is kept, so that mdadm's default holds.
+fn has_no_device(context: &Context<'_>) -> bool {
+    context.effective.devices.is_empty()
+}
+
+/// Without a word that is kept, writing what was meant would narrow the default, unless that has `partitions` in it.
+fn narrows(context: &Context<'_>) -> bool {
+    let mut words = context.effective.notes.iter().filter(|note| note.keyword == Some(Keyword::Device));
+    has_no_device(context)
+        && !words.any(|note| {
+            let word = context.line(note.line).and_then(|line| line.words.get(note.word?));
+            word.and_then(|word| meant_devices(&word.text)).is_some_and(|meant| meant.contains("partitions"))
+        })
+}
+
+fn unknown_word(context: &Context<'_>, note: &Note, word: &Word<'_>) -> Finding {
+    let text = &*word.text;
+    let line = note.keyword.map_or("unknown", Keyword::word);
+    let article = if line.starts_with(['A', 'E', 'I', 'O', 'U', 'u']) { "an" } else { "a" };
+    let device = note.keyword == Some(Keyword::Device);
+    let (severity, consequence) = match device {
+        true if has_no_device(context) => (
+            Severity::Cosmetic,
+            "it has no effect: mdadm drops it, and without a word that it keeps it looks at everything",
+        ),
+        true => (
+            Severity::Degrading,
+            "mdadm drops it: what it was meant to let through is looked at only if another word does",
+        ),
+        false => (Severity::Degrading, "mdadm drops it"),
+    };
+    let reason = format!("\"{}\" is no word of {article} {line} line", shortened(text));
+    let finding = Finding::new(Code::Word, severity, note.place, reason, consequence);
     let meant = match note.keyword {
         Some(Keyword::Array) => text.split_once('=').and_then(|(tag, value)| {
             let lower = tag.to_ascii_lowercase();
@@ -207,18 +256,8 @@ fn unknown_word(note: &Note, word: &Word<'_>) -> Finding {
             };
             Some(format!("{}={value}", tag?))
         }),
-        Some(Keyword::Device) => {
-            let bare = text.trim_matches([',', ';']);
-            let lower = bare.to_ascii_lowercase();
-            let stems = ["sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-"];
-            if matches!(&*lower, "partitions" | "containers" | "partition" | "container") {
-                Some(format!("{}s", lower.trim_end_matches('s')))
-            } else if let Some(path) = bare.strip_prefix("dev/") {
-                Some(format!("/dev/{path}"))
-            } else {
-                stems.iter().any(|stem| bare.starts_with(stem)).then(|| format!("/dev/{bare}"))
-            }
-        }
+        Some(Keyword::Device) if narrows(context) => None,
+        Some(Keyword::Device) => meant_devices(text),
         _ => None,
     };
     let fix = meant.map(|meant| Fix::one(format!("write {meant}"), note.place, meant));
@@ -304,14 +343,20 @@ fn quotes(context: &Context<'_>) -> Vec<Finding> {
         });
         open.is_some()
     });
-    let finding = |(word, _): (&Word<'_>, &[u8])| {
-        Finding::new(
-            Code::Quote,
-            Severity::Degrading,
-            word.place,
-            "a quote is not closed; it ends with the line",
-            format!("everything up to there is one word to mdadm: \"{}\"", shortened(&word.text)),
-        )
+    let finding = |(word, raw): (&Word<'_>, &[u8])| {
+        let reason = "a quote is not closed; it ends with the line";
+        // Where no blank stands behind it, the word ends there anyway.
+        if !raw.iter().any(|b| matches!(b, b' ' | b'\t')) {
+            return Finding::new(
+                Code::Quote,
+                Severity::Cosmetic,
+                word.place,
+                reason,
+                "the word is read as it is meant",
+            );
+        }
+        let consequence = format!("everything up to there is one word to mdadm: \"{}\"", shortened(&word.text));
+        Finding::new(Code::Quote, Severity::Degrading, word.place, reason, consequence)
     };
     open.take(MOST).map(finding).collect()
 }

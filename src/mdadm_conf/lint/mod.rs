@@ -73,7 +73,7 @@ pub fn check(sources: &[Source], rules: Rules) -> Vec<Finding> {
     findings.extend(lines::check(&context, &covered));
     findings.extend(arrays::check(&context));
     if rules.debian {
-        findings.extend(hook::check(&context));
+        findings.extend(hook::check(&context, sources));
     }
     findings.extend(arrays::none_listed(&context, &findings));
     sort(&mut findings);
