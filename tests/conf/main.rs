@@ -517,6 +517,18 @@ fn severities_follow_what_is_lost() {
 }
 
 #[test]
+fn a_long_line_costs_little() {
+    let text = format!("ARRAY a UUID={ONE}{}\n", " x=1".repeat(10_000));
+    let files = [Document::parse(0, "f", text.as_bytes())];
+    let effective = Effective::of(&files, "4.4".parse().unwrap());
+    assert!(effective.notes.len() < 1000, "{}", effective.notes.len());
+    let left_out = effective.left_out[0].1;
+    assert_eq!(effective.notes.len() + left_out, 10_000);
+    let found = found("f", text.as_bytes(), "4.4");
+    assert!(found.iter().any(|finding| finding.reason.starts_with(&format!("{left_out} more words"))));
+}
+
+#[test]
 fn the_fix_names_the_line_that_goes() {
     let text = format!("ARRAY /dev/md127 UUID={ONE}\nARRAY /dev/md/root UUID={ONE}\n");
     let found = found("f", text.as_bytes(), "4.4");

@@ -82,6 +82,9 @@ pub enum NoteKind {
     Exits,
 }
 
+/// Notes that are kept of one line. A line of ten megabytes has millions of wrong words, and nobody reads them.
+const MOST_NOTES: usize = 300;
+
 /// The whole configuration as mdadm sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effective<'d> {
@@ -121,8 +124,10 @@ pub struct Effective<'d> {
     pub ddf_extended: bool,
     /// `IMSM_DISABLE_OROM 1`.
     pub imsm_disable_orom: bool,
-    /// What was dropped or ignored, in order.
+    /// What was dropped or ignored, in order; of one line the first some hundred.
     pub notes: Vec<Note>,
+    /// Lines with more notes than are kept: the keyword's place, and how many are left out.
+    pub left_out: Vec<(Place, usize)>,
 }
 
 impl<'d> Effective<'d> {
@@ -149,6 +154,7 @@ impl<'d> Effective<'d> {
             ddf_extended: false,
             imsm_disable_orom: false,
             notes: Vec::new(),
+            left_out: Vec::new(),
         };
         for (file, document) in files.iter().enumerate() {
             for (index, line) in document.lines.iter().enumerate() {
@@ -161,7 +167,7 @@ impl<'d> Effective<'d> {
     fn line(&mut self, at: (usize, usize), line: &'d Line<'d>) {
         let keyword = Keyword::of(&line.head.text, self.version);
         let mut found = Vec::new();
-        let mut notes = Notes { at, keyword, head: line.head.place, found: &mut found };
+        let mut notes = Notes { at, keyword, head: line.head.place, left_out: 0, found: &mut found };
         match keyword {
             None => notes.line(NoteKind::Keyword, format!("Unknown keyword {}", line.head.text)),
             Some(Keyword::Array) => {
@@ -169,6 +175,10 @@ impl<'d> Effective<'d> {
                 if array.has_identity() { self.arrays.push(array) } else { self.dropped.push(array) }
             }
             Some(keyword) => self.other(keyword, line, &mut notes),
+        }
+        let left_out = notes.left_out;
+        if left_out > 0 {
+            self.left_out.push((line.head.place, left_out));
         }
         self.notes.append(&mut found);
     }
@@ -222,11 +232,18 @@ struct Notes<'n> {
     at: (usize, usize),
     keyword: Option<Keyword>,
     head: Place,
+    left_out: usize,
     found: &'n mut Vec<Note>,
 }
 
 impl Notes<'_> {
     fn word(&mut self, kind: NoteKind, index: usize, word: &Word<'_>, says: String) {
+        // Where mdadm stops is more than one word among many.
+        let first_stop = kind == NoteKind::Exits && self.found.iter().all(|note| note.kind != kind);
+        if self.found.len() >= MOST_NOTES && !first_stop {
+            self.left_out += 1;
+            return;
+        }
         let (place, line, keyword) = (word.place, self.at, self.keyword);
         self.found.push(Note { kind, place, line, word: Some(index), keyword, says });
     }

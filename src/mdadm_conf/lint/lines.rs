@@ -14,7 +14,8 @@ use crate::settings::nearest;
 const MOST: usize = 100;
 
 pub(super) fn check(context: &Context<'_>, covered: &Covered) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let mut found: Vec<Finding> =
+        context.effective.left_out.iter().map(|(place, more)| left_out(*place, *more)).collect();
     let mut ended = None;
     let (mut last, mut count) = (None, 0);
     for note in &context.effective.notes {
@@ -41,6 +42,17 @@ pub(super) fn check(context: &Context<'_>, covered: &Covered) -> Vec<Finding> {
     found.extend(values(context));
     found.extend(quotes(context));
     found
+}
+
+/// What is wrong with a line beyond what is kept of it.
+fn left_out(place: Place, more: usize) -> Finding {
+    Finding::new(
+        Code::Word,
+        Severity::Degrading,
+        place,
+        format!("{more} more words of this line mean nothing"),
+        "mdadm drops them, with a message for each",
+    )
 }
 
 fn one(context: &Context<'_>, note: &Note, line: &Line<'_>) -> Option<Finding> {
