@@ -67,7 +67,10 @@ fn names(context: &Context<'_>, found: &mut Vec<Finding>) {
 /// Takes a line away; what only it says about spares goes to the line that stays.
 fn removal(context: &Context<'_>, array: &Array<'_>, stays: &Array<'_>) -> Option<Fix> {
     let document = context.file(array.line.0)?;
-    let title = format!("remove the line {}", array.place.line);
+    let mut title = format!("remove line {}", array.place.line);
+    if context.files.len() > 1 {
+        title.push_str(&format!(" of {}", document.path));
+    }
     let mut fix = edits::remove_line(title, document, context.line(array.line)?);
     let spares = array.spares.filter(|_| stays.spares.is_none()).map(|spares| spares.place);
     let group = array.spare_group.filter(|_| stays.spare_group.is_none()).map(|group| group.place);

@@ -145,7 +145,7 @@ fn crlf(original: &[Document<'_>], file: usize, meant: &Effective<'_>, version: 
     let (severity, consequence) = match lost {
         n if mac => (
             if n == 0 { Severity::Degrading } else { Severity::Breaking },
-            format!("without a newline the whole file is one line: {n} arrays are lost"),
+            format!("without a newline the whole file is one line; arrays that are lost: {n}"),
         ),
         0 if same => (Severity::Cosmetic, "nothing is lost in this file".to_owned()),
         0 => (Severity::Degrading, "mdadm takes the last word of each line for another word".to_owned()),
