@@ -6,7 +6,7 @@
 use super::effective::Effective;
 use super::finding::Severity;
 use super::lint::{Rules, Source, documents};
-use super::machine::{Host, RealArray, array_line, arrays, name_for, needed, same_device, unlisted};
+use super::machine::{Host, RealArray, array_line, arrays, free_names, names_of, needed, unlisted};
 use super::repair::examine;
 use super::version::Version;
 
@@ -35,20 +35,16 @@ pub fn image_lines(source: Option<&Source>, version: Version, host: &Host<'_>) -
     }
     let needed = needed(&all);
     let Some((source, bytes)) = source.and_then(|source| Some((source, copied(&source.bytes)?))) else {
-        return Ok(needed.into_iter().filter_map(|array| line(host, array, false)).collect());
+        return Ok(lines(host, &needed, []));
     };
     let mut copy = Source { path: source.path.clone(), bytes };
-    let lines: Vec<ImageLine> = {
+    let added: Vec<ImageLine> = {
         let files = documents(std::slice::from_ref(&copy));
         let effective = Effective::of(&files, version);
-        let taken = |name: String| {
-            effective.arrays.iter().filter_map(|line| line.name).any(|given| same_device(given.text, &name))
-        };
-        let lacking = unlisted(&files, &effective, host, &all, &needed).into_iter();
-        lacking.filter_map(|array| line(host, array, name_for(host, array).is_some_and(taken))).collect()
+        lines(host, &unlisted(&files, &effective, host, &all, &needed), names_of(&effective))
     };
-    for added in &lines {
-        copy.bytes.extend_from_slice(format!("\n{}\n", added.line).as_bytes());
+    for line in &added {
+        copy.bytes.extend_from_slice(format!("\n{}\n", line.line).as_bytes());
     }
     let rules = Rules { version, debian: false };
     let mut breaking: Vec<String> = Vec::new();
@@ -58,7 +54,7 @@ pub fn image_lines(source: Option<&Source>, version: Version, host: &Host<'_>) -
         }
     }
     if breaking.is_empty() {
-        return Ok(lines);
+        return Ok(added);
     }
     Err(format!(
         "{} would keep the machine from booting ({}); the image gets it as it is: originboot check mdadm-conf --fix",
@@ -83,13 +79,12 @@ fn copied(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(copy)
 }
 
-/// Another array's line may have the name already: two lines with one name would stop everything.
-fn line(host: &Host<'_>, array: &RealArray, name_taken: bool) -> Option<ImageLine> {
-    let line = array_line(host, array)?;
-    let uuid = array.uuid?.to_string();
-    let name = name_for(host, array).unwrap_or_default();
-    if !name_taken || name.is_empty() {
-        return Some(ImageLine { name, uuid, line });
-    }
-    Some(ImageLine { line: line.replacen(&format!(" {name}"), "", 1), name: String::new(), uuid })
+/// Lines for these arrays, none with the name of another one or of a line that is there: mdadm would assemble nothing.
+fn lines<'n>(host: &Host<'_>, arrays: &[&RealArray], taken: impl IntoIterator<Item = &'n str>) -> Vec<ImageLine> {
+    let named = arrays.iter().zip(free_names(host, arrays, taken));
+    let line = |(array, name): (&&RealArray, Option<String>)| {
+        let line = array_line(host, array, name.as_deref())?;
+        Some(ImageLine { name: name.unwrap_or_default(), uuid: array.uuid?.to_string(), line })
+    };
+    named.filter_map(line).collect()
 }

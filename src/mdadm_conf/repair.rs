@@ -49,20 +49,30 @@ pub struct Repaired {
 /// Makes the edits of every finding of at least this severity.
 ///
 /// # Errors
-/// A sentence, where the edits would lose an array that mdadm keeps now.
+/// A sentence, where a file is no text, and where the edits would do harm: lose an array that mdadm keeps now, or add
+/// something that keeps the machine from booting. Nothing is to be written then.
 pub fn repair(sources: &[Source], rules: Rules, machine: Machine<'_>, least: Severity) -> Result<Repaired, String> {
     let mut now = Repaired { sources: sources.to_vec(), done: Vec::new(), left: Vec::new() };
     let before = kept(sources, rules);
+    let mut breaking = Vec::new();
     for round in 0.. {
         now.left = examine(&now.sources, rules, machine);
         if round == ROUNDS {
             break;
+        }
+        if round == 0 {
+            if let Some(binary) = now.left.iter().find(|finding| finding.code == Code::Binary) {
+                return Err(format!("{}; nothing is changed", binary.reason));
+            }
+            breaking = breaks(&now.left);
         }
         let fixes: Vec<(Code, &Fix)> = now
             .left
             .iter()
             .filter(|finding| finding.severity >= least)
             .filter_map(|finding| Some((finding.code, finding.fix.as_ref()?)))
+            // A line that was added and is not seen would be added for ever.
+            .filter(|(code, fix)| !appends(*code) || !now.done.iter().any(|(c, t)| c == code && *t == fix.title))
             .collect();
         let (edits, done) = apart(&fixes);
         if edits.is_empty() {
@@ -76,6 +86,20 @@ pub fn repair(sources: &[Source], rules: Rules, machine: Machine<'_>, least: Sev
             }
         }
     }
+    let repeated = |sources: &[Source]| {
+        let files = super::documents(sources);
+        Effective::of(&files, rules.version).duplicate_message()
+    };
+    if let (None, Some(says)) = (repeated(sources), repeated(&now.sources)) {
+        return Err(format!("with the edits mdadm would assemble nothing ({says}); nothing is changed"));
+    }
+    let worse = breaks(&now.left);
+    if worse.len() > breaking.len() {
+        let known: HashSet<&(Code, String)> = breaking.iter().collect();
+        let new = worse.iter().find(|finding| !known.contains(finding)).or(worse.last());
+        let why = new.map_or_else(String::new, |(code, reason)| format!(" ({}: {reason})", code.word()));
+        return Err(format!("the edits would add what keeps the machine from booting{why}; nothing is changed"));
+    }
     let after = kept(&now.sources, rules);
     // What the machine knows to be gone may go.
     let gone = |uuid: &&Uuid| machine.is_some_and(|(_, real)| !real.iter().any(|array| array.uuid == Some(**uuid)));
@@ -83,6 +107,17 @@ pub fn repair(sources: &[Source], rules: Rules, machine: Machine<'_>, least: Sev
         Some(lost) => Err(format!("the edits would lose the array {lost}; nothing is changed")),
         None => Ok(now),
     }
+}
+
+/// What keeps the machine from booting: the code and the reason.
+fn breaks(findings: &[Finding]) -> Vec<(Code, String)> {
+    let breaking = findings.iter().filter(|finding| finding.severity == Severity::Breaking);
+    breaking.map(|finding| (finding.code, finding.reason.clone())).collect()
+}
+
+/// The edits add a line, as the array of the finding has none.
+fn appends(code: Code) -> bool {
+    matches!(code, Code::MissingArray | Code::AutoExcludes)
 }
 
 /// Edits that do not touch each other; the rest waits for the next round.
@@ -115,4 +150,21 @@ fn apart(fixes: &[(Code, &Fix)]) -> (Vec<Edit>, Vec<(Code, String)>) {
 fn kept(sources: &[Source], rules: Rules) -> BTreeSet<Uuid> {
     let files = super::documents(sources);
     Effective::of(&files, rules.version).arrays.iter().filter_map(|array| Some(array.uuid?.value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mdadm_conf::Version;
+
+    /// Two lines have run together, and apart they have one name: dropped now, and a stop for everything then.
+    #[test]
+    fn what_would_stop_everything_is_no_repair() {
+        let conf = "ARRAY /dev/md0 UUID=5a6b0c11:9f3e2d70:41c8e7aa:0b19d4f2\n\
+                    MAILADDR root\n ARRAY /dev/md0 UUID=77e1a40b:c2d95f18:8e03b6d4:f1a2c3b4\n";
+        let sources = [Source { path: "f".to_owned(), bytes: conf.as_bytes().to_vec() }];
+        let rules = Rules { version: Version::NEWEST, debian: true };
+        let error = repair(&sources, rules, None, Severity::Degrading).unwrap_err();
+        assert!(error.contains("have the same name: /dev/md0") && error.ends_with("nothing is changed"), "{error}");
+    }
 }

@@ -257,8 +257,15 @@ fn a_name_that_another_line_has_is_not_given_again() {
     let spare = "ARRAY NAME devices=/dev/sdx,/dev/sdy\n".replace("NAME", name);
     let (copy, said) = image_copy(&host, &format!("{other}{spare}"), &format!("{other}{spare}"));
     assert_eq!(said, "");
-    assert_eq!(copy.matches(name).count(), 1, "{copy}");
-    assert!(copy.ends_with(&format!("{}\n", lines[2].replace(&format!(" {name}"), ""))), "{copy}");
+    assert!(copy.ends_with(&format!("{}\n", lines[2].replace(name, "/dev/md/host_md127"))), "{copy}");
+    // Nor to two that are added: md0 and md127 are md0 of two hosts.
+    for member in ["sdd", "sde"] {
+        host.entitle(member, "nest:md0");
+    }
+    let (copy, said) = image_copy(&host, "", "");
+    assert_eq!(said, "");
+    let named = |array: &str, name: &str| copy.contains(&format!("ARRAY /dev/md/{name} metadata=1.2 UUID={array}"));
+    assert!(named("6d64306d", "md0") && named("6d643132", "nest_md0"), "{copy}");
 }
 
 #[test]

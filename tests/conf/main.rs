@@ -524,8 +524,18 @@ fn every_release_keeps_what_it_really_keeps_of_nasty_files() {
 fn nasty_files_are_repaired_without_losing_an_array() {
     for entry in std::fs::read_dir(fixtures().join("more")).unwrap() {
         let path = entry.unwrap().path();
+        if path.ends_with("KEPT.txt") {
+            continue;
+        }
         let sources = [Source { path: "f".to_owned(), bytes: std::fs::read(&path).unwrap() }];
-        let done = repair(&sources, rules("4.4"), None, Severity::Cosmetic).unwrap();
+        let done = match repair(&sources, rules("4.4"), None, Severity::Cosmetic) {
+            Ok(done) => done,
+            Err(why) => {
+                let binary = check(&sources, rules("4.4")).iter().any(|finding| finding.code == Code::Binary);
+                assert!(binary && why.contains("is no text"), "{}: {why}", path.display());
+                continue;
+            }
+        };
         assert!(done.left.iter().all(|finding| finding.fix.is_none()), "{}: {:?}", path.display(), done.left);
     }
 }

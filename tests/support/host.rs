@@ -71,6 +71,19 @@ impl Host {
         file.write_all_at(bytes, offset).unwrap();
     }
 
+    /// Writes another `host:name` into a member's superblock 1.2, and its sum.
+    pub fn entitle(&self, member: &str, title: &str) {
+        let mut block = [0; 260];
+        let device = fs::File::open(self.path().join("dev").join(member)).unwrap();
+        device.read_exact_at(&mut block, 4096).unwrap();
+        block[32..64].fill(0);
+        put(&mut block, 32, title.as_bytes());
+        block[216..220].fill(0);
+        let sum = md_sum(&block);
+        put(&mut block, 216, &sum.to_le_bytes());
+        self.write(member, 4096, &block);
+    }
+
     fn line(&mut self, words: &[&str]) {
         match *words {
             ["disk", name, devno, sectors, kind, model, serial] => {
@@ -242,8 +255,13 @@ fn md_superblock(name: &str, level: u32, number: usize, disks: usize) -> Vec<u8>
     for role in 0..disks {
         put(&mut block, 256 + role * 2, &(role as u16).to_le_bytes());
     }
-    let sum: u64 =
-        block[..256 + disks * 2].chunks(4).map(|c| c.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))).sum();
-    put(&mut block, 216, &((sum & 0xffff_ffff) as u32 + (sum >> 32) as u32).to_le_bytes());
+    let sum = md_sum(&block[..256 + disks * 2]);
+    put(&mut block, 216, &sum.to_le_bytes());
     block
+}
+
+/// The sum of a superblock 1.2 with its roles (kernel `drivers/md/md.c:calc_sb_1_csum`).
+fn md_sum(block: &[u8]) -> u32 {
+    let sum: u64 = block.chunks(4).map(|c| c.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))).sum();
+    (sum & 0xffff_ffff) as u32 + (sum >> 32) as u32
 }

@@ -1,6 +1,6 @@
 //! The files against the arrays that are there.
 
-use super::line::{array_line, name_for, used_paths};
+use super::line::{array_line, free_names, name_for, used_paths};
 use super::{Host, RealArray};
 use crate::mdadm_conf::document::Document;
 use crate::mdadm_conf::effective::{Array, Effective, NoteKind, Uuid};
@@ -17,7 +17,7 @@ pub fn check_machine(
     host: &Host<'_>,
     arrays: &[RealArray],
 ) -> Vec<Finding> {
-    let checks = Checks { files, effective, host, arrays };
+    let checks = Checks::new(files, effective, host, arrays);
     let mut found = Vec::new();
     for array in arrays {
         checks.array(array, &mut found);
@@ -38,7 +38,7 @@ pub(in crate::mdadm_conf) fn unlisted<'r>(
     arrays: &[RealArray],
     wanted: &[&'r RealArray],
 ) -> Vec<&'r RealArray> {
-    let checks = Checks { files, effective, host, arrays };
+    let checks = Checks::new(files, effective, host, arrays);
     wanted.iter().copied().filter(|real| checks.lines(real).is_empty() && checks.missing(real).is_some()).collect()
 }
 
@@ -47,6 +47,28 @@ struct Checks<'c> {
     effective: &'c Effective<'c>,
     host: &'c Host<'c>,
     arrays: &'c [RealArray],
+    /// For each array the name that its line gets where one is added.
+    names: Vec<Option<String>>,
+}
+
+impl<'c> Checks<'c> {
+    fn new(
+        files: &'c [Document<'c>],
+        effective: &'c Effective<'c>,
+        host: &'c Host<'c>,
+        arrays: &'c [RealArray],
+    ) -> Self {
+        let mut checks = Self { files, effective, host, arrays, names: vec![None; arrays.len()] };
+        let bare: Vec<usize> =
+            (0..).zip(arrays).filter(|(_, real)| checks.lines(real).is_empty()).map(|(i, _)| i).collect();
+        let without: Vec<&RealArray> = bare.iter().filter_map(|index| arrays.get(*index)).collect();
+        for (index, name) in bare.into_iter().zip(free_names(host, &without, names_of(effective))) {
+            if let Some(slot) = checks.names.get_mut(index) {
+                *slot = name;
+            }
+        }
+        checks
+    }
 }
 
 impl Checks<'_> {
@@ -164,7 +186,11 @@ impl Checks<'_> {
         if family.is_empty() || (real.inside.is_some() && self.effective.auto.rule(family).allows()) {
             return None;
         }
-        let (line, end) = (array_line(self.host, real), self.end());
+        let index = self.arrays.iter().position(|other| std::ptr::eq(other, real));
+        let name = index.and_then(|index| self.names.get(index)?.as_deref());
+        let (line, end) = (array_line(self.host, real, name), self.end());
+        // A line with its name and a wrong UUID is put right instead.
+        let line = line.filter(|_| !self.misled(real));
         let fix = line.zip(end).map(|(line, (at, text))| Fix {
             title: format!("add {line}"),
             edits: vec![Edit { file: at.file, start: at.start, end: at.end, text: text.replace("{}", &line) }],
@@ -192,6 +218,28 @@ impl Checks<'_> {
             Finding::nowhere(Code::MissingArray, Severity::Degrading, reason, consequence)
         };
         Some(finding.fixed(fix))
+    }
+
+    /// A line has its name, and the UUID of an array that is not here.
+    fn misled(&self, real: &RealArray) -> bool {
+        let Some(name) = name_for(self.host, real) else { return false };
+        let named = self.stale_lines().filter(|line| line.name.is_some_and(|given| same_device(given.text, &name)));
+        named.filter_map(|line| self.meant_by(line)).any(|meant| std::ptr::eq(meant, real))
+    }
+
+    /// Lines with the UUID of an array that is not here.
+    fn stale_lines(&self) -> impl Iterator<Item = &Array<'_>> {
+        let here = |uuid: Uuid| self.arrays.iter().any(|real| real.uuid == Some(uuid));
+        let lines = self.effective.arrays.iter().filter(|line| !line.is_ignored());
+        lines.filter(move |line| line.uuid.is_some_and(|uuid| !here(uuid.value)))
+    }
+
+    /// The array that has the name of a line with a wrong UUID, and no line.
+    fn meant_by(&self, line: &Array<'_>) -> Option<&RealArray> {
+        let given = line.name?.text;
+        self.arrays.iter().find(|real| {
+            name_for(self.host, real).is_some_and(|name| same_device(given, &name)) && self.lines(real).is_empty()
+        })
     }
 
     /// HOMEHOST, `<system>` being the host's name.
@@ -334,6 +382,8 @@ impl Checks<'_> {
                 continue;
             };
             let at = line.name.map_or(line.place, |name| name.place);
+            // Two lines with one name would stop everything.
+            let taken = names_of(self.effective).any(|name| same_device(name, &path));
             let fix = match line.name {
                 Some(_) => Fix::one(format!("write {path}"), at, path.clone()),
                 None => edits::insert_behind(format!("write {path}"), at, &format!(" {path}")),
@@ -346,7 +396,7 @@ impl Checks<'_> {
                     format!("{reason}; its ARRAY line names it {}", line.shown()),
                     "what is mounted by the other name is not found at boot",
                 )
-                .fixed(Some(fix)),
+                .fixed(Some(fix).filter(|_| !taken)),
             );
         }
     }
@@ -379,17 +429,9 @@ impl Checks<'_> {
 
     /// Lines about arrays that are not here.
     fn stale(&self, found: &mut Vec<Finding>) {
-        for line in self.effective.arrays.iter().filter(|line| !line.is_ignored()) {
+        for line in self.stale_lines() {
             let Some(uuid) = line.uuid else { continue };
-            if self.arrays.iter().any(|real| real.uuid == Some(uuid.value)) {
-                continue;
-            }
-            let by_name = self.arrays.iter().find(|real| {
-                let name = name_for(self.host, real);
-                line.name.is_some_and(|given| name.is_some_and(|name| same_device(given.text, &name)))
-                    && self.lines(real).is_empty()
-            });
-            found.push(match by_name.and_then(|real| Some((real, real.uuid?))) {
+            found.push(match self.meant_by(line).and_then(|real| Some((real, real.uuid?))) {
                 Some((real, right)) => Finding::new(
                     Code::WrongUuid,
                     Self::severity(real),
@@ -466,21 +508,27 @@ impl Checks<'_> {
     }
 }
 
+/// Names on ARRAY lines, on those too that mdadm drops: a repair may complete them.
+pub(in crate::mdadm_conf) fn names_of<'e>(effective: &'e Effective<'_>) -> impl Iterator<Item = &'e str> {
+    let lines = effective.arrays.iter().chain(&effective.dropped).filter(|line| !line.is_ignored());
+    lines.filter_map(|line| Some(line.name?.text))
+}
+
 /// One of the comma-separated patterns fits (mdadm `config.c:match_oneof`).
 fn listed(list: &str, path: &str) -> bool {
     list.split(',').any(|pattern| glob::matches(pattern, path))
 }
 
 /// Two names of one device (mdadm `config.c:devname_matches`).
-pub(in crate::mdadm_conf) fn same_device(a: &str, b: &str) -> bool {
-    let bare = |name: &str| -> String {
-        let name = name.strip_prefix("/dev/md/").or_else(|| name.strip_prefix("/dev/")).unwrap_or(name);
-        match name.strip_prefix("md") {
-            Some(number) if number.starts_with(|c: char| c.is_ascii_digit()) => number.to_owned(),
-            _ => name.to_owned(),
-        }
-    };
+fn same_device(a: &str, b: &str) -> bool {
     bare(a) == bare(b)
+}
+
+/// What mdadm compares of a device's name: without its folder, and a number without `md`.
+pub(super) fn bare(name: &str) -> &str {
+    let name = name.strip_prefix("/dev/md/").or_else(|| name.strip_prefix("/dev/")).unwrap_or(name);
+    let number = name.strip_prefix("md").filter(|number| number.starts_with(|c: char| c.is_ascii_digit()));
+    number.unwrap_or(name)
 }
 
 fn level_name(level: i32) -> String {

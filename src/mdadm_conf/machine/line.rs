@@ -1,19 +1,57 @@
 //! ARRAY lines for arrays that are there.
 
+use std::collections::HashSet;
+
+use super::checks::bare;
 use super::{Host, RealArray, arrays};
 
-/// The name an array should have: the one it is mounted by, its link, or its own name less the host.
+/// The name an array should have: the first of [`candidates`].
 #[must_use]
 pub fn name_for(host: &Host<'_>, array: &RealArray) -> Option<String> {
+    candidates(host, array).into_iter().next().map(|(_, name)| name)
+}
+
+/// Names that would do, the best first, each with its rank: the one it is mounted by, its link, its own name less the
+/// host, its own name with the host, its number.
+fn candidates(host: &Host<'_>, array: &RealArray) -> Vec<(usize, String)> {
     let running = array.running.as_deref().unwrap_or_default();
     let used = used_paths(host).into_iter().map(|(path, _)| path).find(|path| {
         path.strip_prefix("/dev/").is_some_and(|name| name == running && !running.is_empty())
             || array.path.as_deref() == Some(path.as_str())
     });
-    let own = array.title.split_once(':').map_or(array.title.as_str(), |(_host, name)| name);
+    let (home, own) = array.title.split_once(':').unwrap_or(("", &array.title));
+    let long = (!home.is_empty() && !own.is_empty()).then(|| format!("/dev/md/{home}_{own}"));
     let own = (!own.is_empty()).then(|| format!("/dev/md/{own}"));
     let number = (!running.is_empty()).then(|| format!("/dev/{running}"));
-    used.or_else(|| array.path.clone()).or(own).or(number).filter(|name| is_plain(name))
+    let all = [used, array.path.clone(), own, long, number].into_iter().enumerate();
+    all.filter_map(|(rank, name)| Some((rank, name.filter(|name| is_plain(name))?))).collect()
+}
+
+/// A name for each of these arrays: no two are one device, and none is a device of `taken`. What is mounted by a name
+/// gets it; of two arrays with the same name of their own this host's does, and one that the machine boots from. `None`
+/// where no name is left.
+pub(in crate::mdadm_conf) fn free_names<'n>(
+    host: &Host<'_>,
+    arrays: &[&RealArray],
+    taken: impl IntoIterator<Item = &'n str>,
+) -> Vec<Option<String>> {
+    let mut taken: HashSet<String> = taken.into_iter().map(|name| bare(name).to_owned()).collect();
+    let mut offers = Vec::new();
+    for (index, array) in arrays.iter().enumerate() {
+        let foreign = array.title.split_once(':').is_some_and(|(home, _)| home != host.hostname);
+        let offer = |(rank, name)| (rank, foreign, !array.is_needed(), index, name);
+        offers.extend(candidates(host, array).into_iter().map(offer));
+    }
+    offers.sort();
+    let mut names: Vec<Option<String>> = vec![None; arrays.len()];
+    for (.., index, name) in offers {
+        if let Some(slot @ None) = names.get_mut(index)
+            && taken.insert(bare(&name).to_owned())
+        {
+            *slot = Some(name);
+        }
+    }
+    names
 }
 
 /// Nothing that would be another word on the line: a superblock's name can be anything.
@@ -23,11 +61,11 @@ fn is_plain(name: &str) -> bool {
     (1..=32).contains(&bare.len()) && !bare.starts_with(['.', '-']) && bare.bytes().all(good)
 }
 
-/// The ARRAY line for an array, without its line end; `None` where its UUID is not known.
+/// The ARRAY line for an array under this name, without its line end; `None` where its UUID is not known.
 #[must_use]
-pub fn array_line(host: &Host<'_>, array: &RealArray) -> Option<String> {
+pub fn array_line(host: &Host<'_>, array: &RealArray, name: Option<&str>) -> Option<String> {
     let uuid = array.uuid?;
-    let name = name_for(host, array).map_or_else(String::new, |name| format!(" {name}"));
+    let name = name.map_or_else(String::new, |name| format!(" {name}"));
     let metadata = match &array.inside {
         Some((container, number)) => {
             let all = arrays(host);
@@ -47,7 +85,9 @@ pub fn array_line(host: &Host<'_>, array: &RealArray) -> Option<String> {
 #[must_use]
 pub fn needed_lines(host: &Host<'_>) -> Vec<String> {
     let all = arrays(host);
-    needed(&all).into_iter().filter_map(|array| array_line(host, array)).collect()
+    let needed = needed(&all);
+    let names = free_names(host, &needed, []);
+    needed.into_iter().zip(names).filter_map(|(array, name)| array_line(host, array, name.as_deref())).collect()
 }
 
 /// The arrays that [`needed_lines`] is about.

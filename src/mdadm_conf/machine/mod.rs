@@ -11,9 +11,9 @@ use crate::device::superblock::md::{MdRole, MdSuperblock};
 use crate::device::{Content, Device, DeviceKind, Inventory, MdArray};
 
 pub use checks::check_machine;
-pub(super) use checks::{same_device, unlisted};
+pub(super) use checks::{names_of, unlisted};
 pub use line::{array_line, needed_lines};
-pub(super) use line::{name_for, needed};
+pub(super) use line::{free_names, needed};
 
 /// Mount points without which a machine does not boot.
 const NEEDED: [&str; 4] = ["/", "/usr", "/boot", "/boot/efi"];
