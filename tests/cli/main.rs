@@ -9,6 +9,7 @@
 )]
 
 mod check;
+mod fix;
 mod generate;
 mod help;
 #[path = "../support/host.rs"]

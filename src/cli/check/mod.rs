@@ -17,9 +17,13 @@ use crate::mdadm_conf::{
     self, Effective, Finding, Host, Machine, NoVersion, Rules, Severity, Version, arrays, examine, needed_lines,
     repair, unseen,
 };
+use crate::sys::Root;
 
 use facts::Facts;
 use read::Files;
+
+/// Where the kernel lists block devices.
+const BLOCK_DEVICES: &str = "/sys/class/block";
 
 /// Check a configuration for what will go wrong at boot
 #[derive(Debug, clap::Args)]
@@ -99,7 +103,8 @@ impl MdadmConf {
         let files = Files::find(&root, self.file.as_deref(), self.asks_sysroot(), debian)?;
         let version = self.mdadm_version.unwrap_or_else(|| facts::version(&root));
         let rules = Rules { version, debian };
-        let facts = (files.own || self.asks_sysroot()).then(|| Facts::read(&self.look)).transpose()?;
+        let asked = (files.own || self.asks_sysroot()) && !self.blind(&root);
+        let facts = asked.then(|| Facts::read(&self.look)).transpose()?;
         let host = facts.as_ref().map(Facts::host);
         let real = host.as_ref().map(arrays).unwrap_or_default();
         let machine: Machine<'_> = host.as_ref().map(|host| (host, real.as_slice()));
@@ -118,6 +123,17 @@ impl MdadmConf {
             self.print(&files, &findings, version)?;
         }
         Ok(self.outcome(&findings))
+    }
+
+    /// A root that is only mounted has no /sys: the text can be looked at, and nothing repaired, as a repair goes by the
+    /// arrays that are there.
+    fn blind(&self, root: &Root) -> bool {
+        let blind = self.asks_sysroot() && !self.fix && !root.exists(BLOCK_DEVICES);
+        if blind {
+            let place = root.place(BLOCK_DEVICES);
+            eprintln!("originboot: {} is not there: the files are not compared with arrays", place.display());
+        }
+        blind
     }
 
     fn asks_sysroot(&self) -> bool {
@@ -181,7 +197,7 @@ impl MdadmConf {
                 return Ok(Outcome::Findings);
             }
         };
-        let changed = write::changed(files, &repaired);
+        let changed = write::changed(files, &repaired)?;
         out::print(write::diff(&changed).as_bytes())?;
         for (code, title) in &repaired.done {
             eprintln!("originboot: {}: {title}", code.word());

@@ -1,6 +1,7 @@
 //! Finding and reading the files.
 
 use std::fs;
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -17,8 +18,8 @@ const MAX_FILE: u64 = 256 << 20;
 pub(super) struct Files {
     /// Their contents.
     pub sources: Vec<Source>,
-    /// Where each lies for this program.
-    pub places: Vec<PathBuf>,
+    /// Where each is to be written; `Err`: why it is not.
+    pub places: Vec<Result<PathBuf, String>>,
     /// They are the ones that mdadm reads there.
     pub own: bool,
     /// Files that mdadm would read, and cannot.
@@ -63,7 +64,7 @@ impl Files {
             return self.any(Path::new(path));
         }
         let bytes = root.read(path, MAX_FILE)?.with_context(|| format!("{path} is not there"))?;
-        self.push(path.to_owned(), root.place(path), bytes);
+        self.push(root, path.to_owned(), bytes);
         Ok(self)
     }
 
@@ -89,7 +90,7 @@ impl Files {
             return Err(usage(format!("{shown} is no file and no folder")));
         }
         let bytes = root.read(path, MAX_FILE)?.with_context(|| format!("{shown} is not there"))?;
-        self.push(path.to_owned(), file.to_owned(), bytes);
+        self.push(&root, path.to_owned(), bytes);
         Ok(self)
     }
 
@@ -108,7 +109,7 @@ impl Files {
         }
         match root.read(path, MAX_FILE) {
             Ok(Some(bytes)) => {
-                self.push(path.to_owned(), root.place(path), bytes);
+                self.push(root, path.to_owned(), bytes);
                 Ok(true)
             }
             Ok(None) => {
@@ -130,16 +131,16 @@ impl Files {
         for name in files::of_folder(names) {
             let path = format!("{}/{name}", folder.trim_end_matches('/'));
             match root.read(&path, MAX_FILE) {
-                Ok(Some(bytes)) => self.push(path.clone(), root.place(&path), bytes),
+                Ok(Some(bytes)) => self.push(root, path, bytes),
                 Ok(None) => self.lost(format!("{path} is a link to something that is not there")),
                 Err(error) => self.lost(error.to_string()),
             }
         }
     }
 
-    fn push(&mut self, path: String, place: PathBuf, bytes: Vec<u8>) {
+    fn push(&mut self, root: &Root, path: String, bytes: Vec<u8>) {
+        self.places.push(real(root, &path).map_err(|error| format!("{error:#}")));
         self.sources.push(Source { path, bytes });
-        self.places.push(place);
     }
 
     fn lost(&mut self, reason: String) {
@@ -154,4 +155,21 @@ impl Files {
             fix: None,
         });
     }
+}
+
+/// Where `path` really lies, links followed as they are read: within the root.
+fn real(root: &Root, path: &str) -> anyhow::Result<PathBuf> {
+    if root.is_machine() {
+        return fs::canonicalize(path).with_context(|| format!("finding {path}"));
+    }
+    let opened = |path: &str| -> anyhow::Result<PathBuf> {
+        let file = root.open(path)?;
+        let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+        fs::read_link(link).with_context(|| format!("finding {}", root.place(path).display()))
+    };
+    let (base, place) = (opened("/")?, opened(path)?);
+    if !place.starts_with(&base) {
+        bail!("{} is {}, which is not in {}", root.place(path).display(), place.display(), base.display());
+    }
+    Ok(place)
 }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use similar::TextDiff;
 
 use super::read::Files;
@@ -14,7 +14,7 @@ use crate::mdadm_conf::Repaired;
 /// One file that is to be written.
 #[derive(Debug)]
 pub(super) struct Change {
-    /// Where.
+    /// Where, no part of it a link.
     pub place: PathBuf,
     path: String,
     old: Vec<u8>,
@@ -22,15 +22,16 @@ pub(super) struct Change {
 }
 
 /// The files that differ.
-pub(super) fn changed(files: &Files, repaired: &Repaired) -> Vec<Change> {
+///
+/// # Errors
+/// A sentence, where one of them has no place to be written to.
+pub(super) fn changed(files: &Files, repaired: &Repaired) -> anyhow::Result<Vec<Change>> {
     let pairs = files.sources.iter().zip(&files.places).zip(&repaired.sources);
     pairs
         .filter(|((old, _), new)| old.bytes != new.bytes)
-        .map(|((old, place), new)| Change {
-            place: place.clone(),
-            path: old.path.clone(),
-            old: old.bytes.clone(),
-            new: new.bytes.clone(),
+        .map(|((old, place), new)| {
+            let place = place.clone().map_err(|why| anyhow!("nothing is changed: {why}"))?;
+            Ok(Change { place, path: old.path.clone(), old: old.bytes.clone(), new: new.bytes.clone() })
         })
         .collect()
 }
@@ -68,20 +69,23 @@ pub(super) fn agreed() -> anyhow::Result<bool> {
 /// the backup's path.
 pub(super) fn replace(change: &Change) -> anyhow::Result<PathBuf> {
     // A link stays a link: what it leads to is replaced.
-    let place = fs::canonicalize(&change.place).with_context(|| format!("finding {}", change.place.display()))?;
+    let place = &change.place;
     let shown = place.display();
-    if fs::read(&place).with_context(|| format!("reading {shown}"))? != change.old {
+    if fs::canonicalize(place).with_context(|| format!("finding {shown}"))? != *place {
+        bail!("{shown} has become a link; nothing is written");
+    }
+    if fs::read(place).with_context(|| format!("reading {shown}"))? != change.old {
         bail!("{shown} was changed meanwhile; nothing is written");
     }
-    let meta = fs::metadata(&place).with_context(|| format!("reading {shown}"))?;
-    let backup = backup_name(&place)?;
+    let meta = fs::metadata(place).with_context(|| format!("reading {shown}"))?;
+    let backup = backup_name(place)?;
     create(&backup, &change.old, &meta)?;
     let name = place.file_name().context("the file has no name")?.to_string_lossy().into_owned();
     // Not ending in .conf: mdadm must never read it, and mdadm.conf.d may be its folder.
     let new = place.with_file_name(format!(".{name}.originboot-new"));
     let _ = fs::remove_file(&new);
     let written = create(&new, &change.new, &meta)
-        .and_then(|()| fs::rename(&new, &place).with_context(|| format!("replacing {shown}")));
+        .and_then(|()| fs::rename(&new, place).with_context(|| format!("replacing {shown}")));
     if written.is_err() {
         let _ = fs::remove_file(&new);
     }
