@@ -89,7 +89,7 @@ fn what_is_mounted_by_another_array_s_name_is_not_renamed_to_it() {
 #[test]
 fn a_file_that_is_no_text_is_left_as_it_is() {
     let host = stripes(["box:0", "old:0"], "");
-    let nul = [line("/dev/md/0", "md0").as_bytes(), &[0; 100]].concat();
+    let nul = [&[0; 100], line("/dev/md/0", "md0").as_bytes()].concat();
     let utf16 = b"\xff\xfe".iter().copied().chain(line("/dev/md/0", "md0").bytes().flat_map(|b| [b, 0])).collect();
     for (what, bytes) in [("is no text", nul), ("is UTF-16", utf16)] {
         fs::create_dir_all(host.path().join("etc/mdadm")).unwrap();
