@@ -17,8 +17,8 @@
 pub mod backend;
 pub mod decide;
 pub mod device;
-// Built for its tests only, until a program refers to it: even unreferenced it would change their bytes.
-#[cfg(test)]
+// Not in the programs until the feature is on; built for its tests in any case.
+#[cfg(any(test, feature = "evidence"))]
 pub mod evidence;
 pub mod execute;
 pub mod report;

@@ -34,6 +34,9 @@ pub struct Inventory {
     pub swaps: Vec<Swap>,
     /// `/proc/vmcore` exists: this is a crash kernel.
     pub crash_kernel: bool,
+    /// What was read for the evidence.
+    #[cfg(any(test, feature = "evidence"))]
+    pub evidence: crate::evidence::Seen,
 }
 
 /// The first block of an LV that is not active, read through [`super::lvm::view`].

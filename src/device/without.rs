@@ -41,6 +41,11 @@ impl Inventory {
             }
         }
         left.forget_unreadable_blocks();
+        #[cfg(any(test, feature = "evidence"))]
+        {
+            let there: Vec<super::lvm::Id> = left.pvs().map(|(_, scan)| scan.label.id).collect();
+            left.evidence = self.evidence.next_boot(&there);
+        }
         left
     }
 

@@ -30,14 +30,14 @@ pub struct Facts<'a> {
     pub stamp: Result<(&'a Place, &'a Slots), &'a str>,
     /// Physical volumes that are readable.
     pub present: &'a [Id],
-    /// Cache PVs that a fence names, see [`fences`].
+    /// Cache PVs that a fence names, see [`super::Stamps::fences`].
     pub fences: &'a [Id],
     /// Block 0 of the cache's metadata, where the cache device can be read.
     pub cmeta: Option<&'a DmCacheSuperblock>,
     /// The file system's mark, read from the origin.
     pub mount: Option<MountMark>,
-    /// This boot.
-    pub boot_id: BootId,
+    /// This boot; `None` where the kernel does not say: then no stamp is of it.
+    pub boot_id: Option<BootId>,
     /// This boot may have written to root: it was mounted, even read-only (a journal is replayed), or checked.
     pub root_opened: bool,
 }
@@ -121,7 +121,7 @@ impl<'a> Speaking<'a> {
         let newest = slots.newest().map_err(|doubt| doubt.to_string())?;
         let identity = Identity::new(facts.vg, facts.set, place).ok_or("the VG text lacks the cache")?;
         let armed_for_nothing = newest.state == State::Armed
-            && newest.boot_id == facts.boot_id
+            && Some(newest.boot_id) == facts.boot_id
             && !facts.root_opened
             && newest.identity.differs(&identity).is_none();
         let before =
@@ -177,7 +177,7 @@ impl<'a> Speaking<'a> {
 }
 
 fn armed(stamp: &Stamp, facts: &Facts<'_>) -> String {
-    let this_boot = stamp.boot_id == facts.boot_id;
+    let this_boot = Some(stamp.boot_id) == facts.boot_id;
     let mut said = match (this_boot, stamp.dirty) {
         (true, None) => "ARMED: this boot has opened the cache".to_owned(),
         (false, None) => "ARMED: an earlier boot opened the cache, and nothing says that it was clean since".to_owned(),
@@ -198,23 +198,6 @@ fn is_accepted(facts: &Facts<'_>) -> bool {
     let absent = |id: &&Id| !facts.present.contains(id);
     let absent: Vec<Id> = facts.set.cache_pvs.iter().filter(absent).copied().collect();
     newest.identity.differs(&identity).is_none() && accepted(newest, facts.vg.seqno, &absent)
-}
-
-/// Every fenced cache PV of a VG: from the stamp, where it is of this VG and at its place, and from the VG's tags that
-/// begin with `tag`. A slot in doubt does not hide the other's fences.
-#[must_use]
-pub fn fences(vg: &Vg, stamp: Option<(&Place, &Slots)>, tag: &str) -> Vec<Id> {
-    let stamped = stamp.and_then(|(place, slots)| {
-        slots.basis().ok().filter(|stamp| stamp.identity.is_at(&vg.id, place)).map(|stamp| stamp.fences.as_slice())
-    });
-    let tagged = vg.tags.iter().filter_map(|word| Id::parse(word.strip_prefix(tag)?).ok());
-    let mut all: Vec<Id> = Vec::new();
-    for id in stamped.unwrap_or_default().iter().copied().chain(tagged) {
-        if !all.contains(&id) {
-            all.push(id);
-        }
-    }
-    all
 }
 
 #[cfg(test)]

@@ -21,17 +21,19 @@ mod judge;
 mod mark;
 mod place;
 pub mod rules;
+mod seen;
 mod slots;
 mod stamp;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod walk;
 
 pub use codec::SLOT;
 pub use identity::{BootId, Identity};
-pub use judge::{Facts, Judgement, fences, judge};
+pub use judge::{Facts, Judgement, judge};
 pub use mark::{CacheDevice, MountMark};
-pub use place::{Home, NoPlace, Place, PlaceKind, PvEnd, STAMP_LV, home, place};
+pub use place::{Home, MAX_RECORDS, NoPlace, Place, PlaceKind, PvEnd, STAMP_LV, home, place};
+pub use seen::{Head, Seen, Stamps, Want, cmeta_of, end, ends, fences, judge_set, records, stamp_of, wanted};
 pub use slots::{Doubt, NoWrite, SlotRead, Slots, Target, Write, first_slots};
 pub use stamp::{Accept, Stamp, StampError, State};

@@ -11,8 +11,10 @@ use crate::device::lvm::{Id, Lv, Pv, PvLabel, SegmentKind, Vg};
 /// Name of the LV that holds the stamp.
 pub const STAMP_LV: &str = "originboot_stamp";
 const SLOT_BYTES: u64 = SLOT as u64;
-/// Both slots.
+/// Both slots of one record.
 const LENGTH: u64 = 2 * SLOT_BYTES;
+/// Most records at one place: 64 KiB, read at once.
+pub const MAX_RECORDS: usize = 8;
 
 /// A readable physical volume, for its end.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +34,8 @@ pub enum PlaceKind {
     Tail,
 }
 
-/// Two slots on a physical volume.
+/// Where the stamps of a VG are kept: records of two slots each, one record for each cached LV. This value names one of
+/// them, the first unless it came from [`Place::record`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// How it is kept free.
@@ -43,6 +46,8 @@ pub struct Place {
     pub start_extent: u64,
     /// First byte of slot 0 on the PV, a multiple of 4096.
     pub offset: u64,
+    /// Records that fit from `offset` on: 1 to [`MAX_RECORDS`].
+    pub records: usize,
 }
 
 impl Place {
@@ -50,6 +55,20 @@ impl Place {
     #[must_use]
     pub fn slot_offset(&self, slot: usize) -> u64 {
         self.offset + if slot == 0 { 0 } else { SLOT_BYTES }
+    }
+
+    /// The record `number` of this place. `None`: there is no room for so many.
+    #[must_use]
+    pub fn record(&self, number: usize) -> Option<Self> {
+        let records = self.records.checked_sub(number).filter(|left| *left > 0)?;
+        let offset = self.offset.checked_add(LENGTH.checked_mul(number as u64)?)?;
+        Some(Self { offset, records, ..*self })
+    }
+
+    /// Bytes of all records.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        LENGTH * self.records as u64
     }
 }
 
@@ -146,8 +165,9 @@ fn in_lv(vg: &Vg, lv: &Lv, origin_pvs: &[Id], readable: &[PvEnd<'_>]) -> Result<
     }
     let extent = bytes(vg, pv, area.start_extent).zip(bytes(vg, pv, area.start_extent + 1));
     let (start, extent_end) = extent.ok_or("it lies outside its physical volume")?;
-    let offset = aligned(start, extent_end.min(end.device_size)).ok_or("its extent is too small for two slots")?;
-    Ok(Place { kind: PlaceKind::Lv, pv: pv.id, start_extent: area.start_extent, offset })
+    let (offset, records) =
+        aligned(start, extent_end.min(end.device_size)).ok_or("its extent is too small for two slots")?;
+    Ok(Place { kind: PlaceKind::Lv, pv: pv.id, start_extent: area.start_extent, offset, records })
 }
 
 /// The slack behind the last extent, where no metadata area lies there.
@@ -166,8 +186,8 @@ fn tail(vg: &Vg, origin_pvs: &[Id], readable: &[PvEnd<'_>]) -> Option<Place> {
         if used {
             return None;
         }
-        let offset = aligned(start, end)?;
-        Some(Place { kind: PlaceKind::Tail, pv: pv.id, start_extent: pv.pe_count, offset })
+        let (offset, records) = aligned(start, end)?;
+        Some(Place { kind: PlaceKind::Tail, pv: pv.id, start_extent: pv.pe_count, offset, records })
     })
 }
 
@@ -176,10 +196,11 @@ fn bytes(vg: &Vg, pv: &Pv, extent: u64) -> Option<u64> {
     extent.checked_mul(vg.extent_size)?.checked_add(pv.pe_start)?.checked_mul(SECTOR)
 }
 
-/// The first multiple of 4096 from which both slots fit before `end`.
-fn aligned(start: u64, end: u64) -> Option<u64> {
+/// The first multiple of 4096 from `start` on, and how many records fit from there before `end`; at least one.
+fn aligned(start: u64, end: u64) -> Option<(u64, usize)> {
     let offset = start.checked_next_multiple_of(SLOT_BYTES)?;
-    (offset.checked_add(LENGTH)? <= end).then_some(offset)
+    let fit = usize::try_from(end.checked_sub(offset)? / LENGTH).unwrap_or(MAX_RECORDS);
+    (fit > 0).then_some((offset, fit.min(MAX_RECORDS)))
 }
 
 fn full(vg: &Vg, origin_pvs: &[Id]) -> String {

@@ -43,6 +43,9 @@ pub enum Doubt {
     /// Two different stamps with one generation.
     #[error("both slots have generation {0} and differ")]
     Tie(u64),
+    /// Two records are of one LV.
+    #[error("two stamps are of this volume")]
+    Twice,
 }
 
 /// Where a write goes, and what the machine says there now.

@@ -4,6 +4,8 @@ use super::identity::{BootId, Identity};
 use super::mark::{CacheDevice, MountMark};
 use super::place::{Place, PlaceKind};
 use super::rules::Moment;
+use super::seen::{Head, Seen, Stamps};
+use super::slots::{SlotRead, Slots};
 use super::stamp::{Stamp, State};
 use crate::backend::{Backend, CacheSet, lvm_cache::LvmCache};
 use crate::device::dm::CacheStatus;
@@ -83,7 +85,7 @@ pub(crate) fn label(pv: Id) -> PvLabel {
 }
 
 pub(crate) fn place() -> Place {
-    Place { kind: PlaceKind::Lv, pv: hdd(), start_extent: 40, offset: (2048 + 40 * 2048) * 512 }
+    Place { kind: PlaceKind::Lv, pv: hdd(), start_extent: 40, offset: (2048 + 40 * 2048) * 512, records: 8 }
 }
 
 pub(crate) fn identity() -> Identity {
@@ -143,4 +145,18 @@ pub(crate) fn running(mode: &str, dirty: u64, end: &str) -> CacheStatus {
     )
     .parse()
     .unwrap()
+}
+
+/// Puts this newest stamp, its mount mark at the head of the origin, and [`ARMED_HERE`] as this boot into the
+/// inventory of a machine with the VG of [`with_stamp_lv`].
+pub(crate) fn put(inventory: &mut crate::device::Inventory, newest: Stamp) {
+    let marks = newest.mount.map(|mark| Head { lv: newest.identity.lv, pv: hdd(), mark });
+    let records = vec![Slots([SlotRead::Valid(Box::new(newest)), SlotRead::Empty])];
+    let stamps = Stamps { vg_id: identity().vg, place: place(), records };
+    inventory.evidence = Seen {
+        boot_id: Some(ARMED_HERE),
+        root_opened: false,
+        stamps: vec![stamps],
+        marks: marks.into_iter().collect(),
+    };
 }

@@ -227,7 +227,7 @@ impl Machine {
                 fences: &[],
                 cmeta: None,
                 mount: Some(self.mount),
-                boot_id: BootId([boot; 16]),
+                boot_id: Some(BootId([boot; 16])),
                 root_opened,
             };
             judge(&facts).verdict == Verdict::Safe

@@ -31,8 +31,8 @@ impl Backend for LvmCache {
         groups.iter().flat_map(|g| discover::sets(&g.vg)).collect()
     }
 
-    fn assess(&self, _inventory: &Inventory, group: &VgSeen, set: &CacheSet) -> Assessment {
-        assess::assess(group, set)
+    fn assess(&self, inventory: &Inventory, group: &VgSeen, set: &CacheSet) -> Assessment {
+        assess::assess(inventory, group, set)
     }
 
     fn plan(&self, group: &VgSeen, gone: &[Id], sets: &[&CacheSet]) -> Result<Vec<Step>, String> {

@@ -52,7 +52,7 @@ impl World {
             fences: &self.fences,
             cmeta: self.cmeta.as_ref(),
             mount: self.mount,
-            boot_id: ARMED_HERE,
+            boot_id: Some(ARMED_HERE),
             root_opened: self.root_opened,
         })
     }
@@ -237,29 +237,6 @@ fn a_fenced_cache_pv_that_is_present_is_a_stale_return() {
     world.fences = vec![other_id()];
     world.present.push(ssd());
     assert!(world.judge().stale.is_empty(), "another PV");
-}
-
-#[test]
-fn fences_come_from_the_stamp_at_its_place_and_from_tags() {
-    let tagged = WRITETHROUGH.replacen(
-        "flags = []",
-        "flags = []\ntags = [\"fence.ssdssd00000000000000000000000002\", \"fence.nonsense\", \"x\"]",
-        1,
-    );
-    let slots = |stamp: Stamp| Slots([SlotRead::Valid(Box::new(stamp)), SlotRead::Unreadable("EIO".into())]);
-    let fenced = slots(Stamp { fences: vec![other_id()], ..clean() });
-    assert_eq!(fences(&vg(&tagged), Some((&place(), &fenced)), "fence."), [other_id(), ssd()]);
-    assert_eq!(fences(&vg(WRITETHROUGH), Some((&place(), &fenced)), "fence."), [other_id()]);
-    assert_eq!(fences(&vg(&tagged), None, "fence."), [ssd()]);
-    // The cache it was of may be gone; another VG or another place may not be.
-    let mut stamp = Stamp { fences: vec![other_id()], ..clean() };
-    stamp.identity.lv = other_id();
-    assert_eq!(fences(&vg(WRITETHROUGH), Some((&place(), &slots(stamp.clone()))), "fence."), [other_id()]);
-    stamp.identity.start_extent = 41;
-    assert_eq!(fences(&vg(WRITETHROUGH), Some((&place(), &slots(stamp.clone()))), "fence."), []);
-    stamp.identity.start_extent = 40;
-    stamp.identity.vg = other_id();
-    assert_eq!(fences(&vg(WRITETHROUGH), Some((&place(), &slots(stamp))), "fence."), []);
 }
 
 #[test]

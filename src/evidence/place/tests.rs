@@ -104,7 +104,10 @@ fn the_pv_must_be_readable_once() {
 #[test]
 fn without_the_lv_the_tail_behind_the_last_extent() {
     let offset = (2048 + 62 * 2048) * 512;
-    assert_eq!(find(&with_tail()), Ok(Place { kind: PlaceKind::Tail, pv: hdd(), start_extent: 62, offset }));
+    assert_eq!(
+        find(&with_tail()),
+        Ok(Place { kind: PlaceKind::Tail, pv: hdd(), start_extent: 62, offset, records: 8 })
+    );
     // The LV counts before the tail, even where it may not be used.
     let both = changed("\"pv0\", 40", "\"pv0\", 20").replace("pe_count = 63", "pe_count = 62");
     refused(&both, "belongs to another LV");

@@ -18,7 +18,7 @@ pub struct Arming<'a> {
     pub cmeta: Option<&'a DmCacheSuperblock>,
     /// What the cache devices are called.
     pub devices: &'a [CacheDevice],
-    /// Cache PVs that a fence names, see [`crate::evidence::fences`].
+    /// Cache PVs that a fence names, see [`crate::evidence::Stamps::fences`].
     pub fences: &'a [Id],
 }
 

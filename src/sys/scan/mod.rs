@@ -4,6 +4,9 @@
 //! own device, because a read through dm-cache may promote blocks.
 
 mod chunks;
+#[cfg(any(test, feature = "evidence"))]
+mod evidence;
+mod fetch;
 mod inside;
 mod mounts;
 mod probe;
@@ -78,7 +81,11 @@ pub(super) fn scan_recording(
         .into_iter()
         .map(|path| Swap { device: kernel_name(&devices, &path), path })
         .collect();
+    #[cfg(any(test, feature = "evidence"))]
+    let evidence = evidence::evidence(root, options, &devices, record);
     Ok(Inventory {
+        #[cfg(any(test, feature = "evidence"))]
+        evidence,
         inside,
         mounts: mounts::mountinfo(&text("/proc/self/mountinfo")),
         swaps,

@@ -1,0 +1,77 @@
+//! A few bounded reads from physical volumes, all at once.
+
+use std::time::Instant;
+
+use super::ScanOptions;
+use super::chunks::Chunk;
+use super::probe::{node, open_for_reading, read, snapshot_chunks, snapshot_dir};
+use crate::device::{DevNo, Device};
+use crate::sys::reader::{ALIGN, Batch};
+use crate::sys::root::Root;
+
+/// One read: the device, its first byte and how many.
+pub(super) type Piece<'a> = (&'a Device, u64, u32);
+
+/// Reads every piece. `None`: nothing is known, because no child could be started; a failure of ours must not look like
+/// damage of theirs.
+pub(super) fn fetch(root: &Root, options: &ScanOptions, wanted: &[Piece<'_>]) -> Option<Vec<Result<Vec<u8>, String>>> {
+    match &options.reader {
+        Some(program) if root.is_machine() => by_child(root, program, options, wanted),
+        _ => Some(wanted.iter().map(|piece| direct(root, *piece)).collect()),
+    }
+}
+
+/// Extents begin at a multiple of a sector only: the child reads aligned, and the piece is cut out.
+fn by_child(
+    root: &Root,
+    program: &std::path::Path,
+    options: &ScanOptions,
+    wanted: &[Piece<'_>],
+) -> Option<Vec<Result<Vec<u8>, String>>> {
+    let silent = || Err(format!("no answer within {} s", options.limit.as_secs()));
+    let mut list: Vec<(DevNo, std::path::PathBuf)> = Vec::new();
+    let mut places = Vec::new();
+    for (device, _, _) in wanted {
+        let at = list.iter().position(|(no, _)| *no == device.devno).unwrap_or_else(|| {
+            list.push((device.devno, root.place(&node(&device.name))));
+            list.len() - 1
+        });
+        places.push(at);
+    }
+    let mut batch = Batch::start(program, &list).ok()?;
+    let mut pieces: Vec<Result<Vec<u8>, String>> = wanted.iter().map(|_| silent()).collect();
+    let aligned = |offset: u64| offset - offset % ALIGN;
+    for ((_, offset, length), place) in wanted.iter().zip(&places) {
+        // A full pipe cannot happen: 512 requests of 16 bytes fit.
+        let _ = batch.ask(*place, aligned(*offset), length.saturating_add(ALIGN as u32));
+    }
+    let deadline = Instant::now() + options.limit;
+    while let Some(answer) = batch.next(deadline) {
+        for (((_, offset, length), place), slot) in wanted.iter().zip(&places).zip(&mut pieces) {
+            if *place == answer.index && aligned(*offset) == answer.offset {
+                let skip = (offset - answer.offset) as usize;
+                *slot = match &answer.bytes {
+                    Ok(bytes) => bytes
+                        .get(skip..skip + *length as usize)
+                        .map(<[u8]>::to_vec)
+                        .ok_or_else(|| "the device ends in the block".to_owned()),
+                    Err(reason) => Err(reason.clone()),
+                };
+            }
+        }
+    }
+    Some(pieces)
+}
+
+fn direct(root: &Root, (device, offset, length): Piece<'_>) -> Result<Vec<u8>, String> {
+    if root.is_snapshot() && root.exists(&snapshot_dir(&device.name)) {
+        let chunks = snapshot_chunks(root, &device.name);
+        let cut = |(start, bytes): &Chunk| {
+            let skip = usize::try_from(offset.checked_sub(*start)?).ok()?;
+            bytes.get(skip..skip.checked_add(length as usize)?).map(<[u8]>::to_vec)
+        };
+        return chunks.iter().find_map(cut).ok_or_else(|| "not in the snapshot".to_owned());
+    }
+    let file = open_for_reading(root, device)?;
+    read(&file, offset, length).map_err(|trouble| trouble.to_string())
+}
