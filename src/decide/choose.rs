@@ -55,6 +55,13 @@ pub fn origin_is_complete(s: &Situation<'_>) -> bool {
     find_root(s, &groups).is_some_and(|(group, root)| origin_whole(s.inventory, &Case::new(s.inventory, group), root))
 }
 
+/// The volume groups without what is fenced, and the fenced physical volumes that are there.
+#[cfg(any(test, feature = "evidence"))]
+#[must_use]
+pub fn unfenced(inventory: &Inventory) -> (Vec<VgSeen>, Vec<Id>) {
+    fence::groups(inventory)
+}
+
 fn nothing(why: &str) -> Decision {
     Decision::Nothing { why: why.to_owned() }
 }

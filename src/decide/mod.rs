@@ -13,6 +13,8 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+#[cfg(any(test, feature = "evidence"))]
+pub use choose::unfenced;
 pub use choose::{decide, origin_is_complete, unusable};
 pub use token::token;
 pub use verdict::Verdict;

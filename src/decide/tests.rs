@@ -8,6 +8,7 @@ use crate::device::testing::fixture;
 use crate::device::{Content, DevNo, Device, DeviceKind, Found, Hardware, Inside};
 use crate::settings::{Action, PlannedMount, PlannedPv, Policy, PvRole, Request, StackItem};
 
+mod evidence;
 mod fences;
 mod hostile;
 
