@@ -16,5 +16,7 @@ mod root;
 pub mod scan;
 pub mod shield;
 pub mod snapshot;
+#[cfg(any(test, feature = "evidence"))]
+pub mod stamp;
 
 pub use root::{Root, SysError};

@@ -106,6 +106,21 @@ impl Root {
         opened.map_err(|e| error("opening", self.place(path), e))
     }
 
+    /// Opens for reading and writing past the page cache, without O_EXCL. A file in a root that is not the machine's may
+    /// lie where O_DIRECT is refused: it is opened without.
+    ///
+    /// # Errors
+    /// [`SysError`].
+    #[cfg(any(test, feature = "evidence"))]
+    pub(super) fn open_direct(&self, path: &str) -> Result<File, SysError> {
+        let flags = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        match self.open_with(path, flags | OFlag::O_DIRECT) {
+            Err(_) if !self.is_machine() => self.open_with(path, flags),
+            other => other,
+        }
+        .map(File::from)
+    }
+
     /// Up to `limit` bytes of a file; `None` when there is none.
     ///
     /// # Errors

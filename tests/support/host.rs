@@ -189,7 +189,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
 
 /// Label in sector 1 and a metadata area from byte 4096 to 1 MiB (lvm2 `lib/label/label.h`,
 /// `lib/format_text/layout.h`).
-fn physical_volume(id: &str, size: u64, text: &[u8]) -> [(u64, Vec<u8>); 3] {
+pub fn physical_volume(id: &str, size: u64, text: &[u8]) -> [(u64, Vec<u8>); 3] {
     const AREA: u64 = 4096;
     const AREA_SIZE: u64 = (1 << 20) - AREA;
     let mut label = vec![0; 512];

@@ -22,6 +22,7 @@ fn device(name: &str, pv: Id, text: &str) -> Device {
         kind: DeviceKind::Disk,
         below: Vec::new(),
         hardware: Hardware::default(),
+        container: None,
         content: Content::Pv(Box::new(PvScan { label: label(pv), texts, errors: Vec::new() })),
     }
 }

@@ -1,0 +1,18 @@
+//! The stamp on its physical volume: read and written straight on the sectors that the VG text names, past the page
+//! cache, without activating anything.
+//!
+//! Every change of a stamp goes through [`write`]: under a lock, after reading the record again, only where
+//! [`Slots::prepare`](crate::evidence::Slots::prepare) allows it, flushed, and read back.
+
+mod arm;
+mod device;
+mod lock;
+
+pub use arm::{ArmRun, arm, cache_devices, now};
+pub use device::{Pv, write};
+pub use lock::Lock;
+
+#[cfg(test)]
+#[allow(dead_code, reason = "shared with the tests of the command, which use the rest")]
+#[path = "../../../tests/support/host.rs"]
+mod host;
