@@ -12,10 +12,14 @@ VM := $(PYTHON) tests/vm/vm.py
 # HOST_PROFILE=dev builds the host program faster, for work on the scenarios.
 HOST_PROFILE ?= release
 HOST_DIR := $(TARGET)/$(if $(filter dev,$(HOST_PROFILE)),debug,$(HOST_PROFILE))
-EARLY := --locked --profile early --no-default-features --features early
+# EVIDENCE=1: both programs with the stamp, and what arms it (hooks/evidence). Its value here is what everybody gets.
+EVIDENCE ?=
+COMMA := ,
+FEATURES_HOST := $(if $(EVIDENCE),--features evidence)
+FEATURES_EARLY := --no-default-features --features early$(if $(EVIDENCE),$(COMMA)evidence)
+EARLY := --locked --profile early $(FEATURES_EARLY)
 # Without unwind tables (see packaging/early.ld), with equal functions folded and short relocations.
 EARLY_LINK := -C 'link-args=-Wl,-z,pack-relative-relocs -Wl,--icf=all -Wl,--no-eh-frame-hdr -Wl,-T,packaging/early.ld'
-FEATURES_EARLY := --no-default-features --features early
 EARLY_MAX_KIB := 600
 # Installed as they lie here, so that the links between them work; tests/guards.rs follows each link.
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(wildcard docs/*.md) tests/vm/README.md
@@ -25,7 +29,7 @@ PAGES := README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(wildcard docs/*.md) te
 all: build
 
 build:
-	$(CARGO) build --locked --profile $(HOST_PROFILE) --bin originboot
+	$(CARGO) build --locked --profile $(HOST_PROFILE) --bin originboot $(FEATURES_HOST)
 	$(CARGO) rustc $(EARLY) --bin originboot-early -- $(EARLY_LINK)
 
 # What the other targets need and this machine lacks, from the distribution's packages.
@@ -57,6 +61,7 @@ install: build
 	mkdir -p $(DESTDIR)/usr $(DESTDIR)/etc
 	cp -R --preserve=mode hooks/usr/. $(DESTDIR)/usr/
 	cp -R --preserve=mode hooks/etc/. $(DESTDIR)/etc/
+	$(if $(EVIDENCE),cp -R --preserve=mode hooks/evidence/usr/. $(DESTDIR)/usr/)
 	for page in $(PAGES); do install -D -m 644 "$$page" "$(DESTDIR)$(PREFIX)/share/doc/originboot/$$page" || exit; done
 	for page in packaging/man/*; do \
 		install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}" "$$page" || exit; done

@@ -1,0 +1,83 @@
+//! `arm NODE`: called by udev at the event of each physical volume, before LVM's own rule. What it prints is imported.
+//!
+//! The work is done by a child with a time limit: a disk may sleep in the kernel where no signal reaches, and the event
+//! must go on. Nothing here fails: a boot that is not armed is a boot.
+
+use std::io::Read as _;
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::sys::Root;
+use crate::sys::machine::{RUN_DIR, kmsg, show};
+use crate::sys::scan::ScanOptions;
+
+/// Makes `arm` do the work itself.
+pub(super) const HERE: &str = "--here";
+
+/// What udev imports where the physical volume must be hidden.
+const FENCED: &str = "ORIGINBOOT_FENCED=1";
+
+/// How long one event may be held up: twice three seconds for reading, the rest for another worker's write and ours.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Longest wait for another writer.
+const OTHER: Duration = Duration::from_secs(3);
+
+/// For udev.
+pub(super) fn arm(node: &str) -> ExitCode {
+    match supervised(node) {
+        Some(said) if said.lines().any(|line| line == FENCED) => show(FENCED),
+        Some(_) => {}
+        None => kmsg(&format!("arm {node}: no answer within {} s; going on without", LIMIT.as_secs())),
+    }
+    ExitCode::SUCCESS
+}
+
+/// What the child says; `None` when it could not be started or did not end in time.
+fn supervised(node: &str) -> Option<String> {
+    let mut child = Command::new(std::env::current_exe().ok()?)
+        .args(["arm", HERE, node])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        // Not udev's: an abandoned child would hold it open.
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .ok()?;
+    let mut stdout = child.stdout.take()?;
+    let deadline = Instant::now() + LIMIT;
+    let (mut said, mut buffer) = (Vec::new(), [0; 256]);
+    while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        // An interrupted wait is begun again.
+        let ready = poll(&mut [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)], timeout).unwrap_or(0);
+        match if ready > 0 { stdout.read(&mut buffer).ok() } else { None } {
+            Some(0) => {
+                // The kernel closes it as the last thread ends.
+                let _ = child.wait();
+                return Some(String::from_utf8_lossy(&said).into_owned());
+            }
+            Some(read) => said.extend(buffer.iter().take(read)),
+            None => {}
+        }
+    }
+    // Killed and left alone: whatever it waits for in the kernel must not hold up the event.
+    let _ = child.kill();
+    let _ = child.try_wait();
+    None
+}
+
+/// The work. `node`: what udev calls the device (`/dev/vdb`).
+pub(super) fn here(node: &str) -> ExitCode {
+    let run = crate::sys::stamp::arm(&Root::machine(), &ScanOptions::early(), Path::new(RUN_DIR), node, OTHER);
+    run.said.iter().for_each(|line| kmsg(line));
+    if run.fenced {
+        show(FENCED);
+    }
+    ExitCode::SUCCESS
+}
