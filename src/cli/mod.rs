@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "the host program reads and writes what it is told to")]
 
 mod check;
+#[cfg(feature = "evidence")]
+mod evidence;
 mod explain;
 mod generate;
 mod inspect;
@@ -51,6 +53,8 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Args),
+    #[cfg(feature = "evidence")]
+    Evidence(evidence::Args),
     Explain(explain::Args),
     Generate(generate::Args),
     Inspect(inspect::Args),
@@ -65,6 +69,8 @@ impl Command {
     fn run(self) -> anyhow::Result<Outcome> {
         match self {
             Self::Check(args) => args.run(),
+            #[cfg(feature = "evidence")]
+            Self::Evidence(args) => args.run(),
             Self::Explain(args) => args.run(),
             Self::Generate(args) => args.run(),
             Self::Inspect(args) => args.run(),

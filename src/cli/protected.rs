@@ -168,6 +168,8 @@ impl Answer {
             let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
             let next = NextBoot::simulate(inventory, &gone, plan, &line);
             let verdict = backend.assess(inventory, group, &set).verdict;
+            #[cfg(feature = "evidence")]
+            self.stamp(inventory, group, &set);
             let without =
                 format!("without the cache of {} ({}, {verdict}): {}", set.name(), set.mode, next.end().words());
             if next.end().over_a_layer() {
@@ -197,6 +199,17 @@ impl Answer {
                 "{} has no cache; root comes up when another device of the VG is missing",
                 group.vg.name
             ));
+        }
+    }
+
+    /// What the stamp says; where a writethrough cache has none, how to make it.
+    #[cfg(feature = "evidence")]
+    fn stamp(&mut self, inventory: &Inventory, group: &crate::device::lvm::VgSeen, set: &backend::CacheSet) {
+        self.why.extend(super::evidence::line(inventory, &group.vg, set));
+        let create = format!("originboot evidence create {}", group.vg.name);
+        let none = crate::evidence::stamp_of(inventory, &group.vg, set).is_err();
+        if none && set.mode == CacheMode::Writethrough && !self.next.contains(&create) {
+            self.next.push(create);
         }
     }
 

@@ -12,7 +12,7 @@ use super::identity::{BootId, Identity};
 use super::mark::MountMark;
 use super::place::Place;
 use super::rules::accepted;
-use super::slots::Slots;
+use super::slots::{Doubt, Slots};
 use super::stamp::{Stamp, State};
 use crate::backend::{CacheSet, Evidence};
 use crate::decide::Verdict;
@@ -94,13 +94,13 @@ pub fn judge(facts: &Facts<'_>) -> Judgement {
         ),
         CacheMode::Writethrough => match stamp {
             Ok(speaking) => speaking.verdict(facts),
-            Err(why) => (
-                Verdict::Unknown,
-                by_text(&format!(
-                    "writethrough: the origin is complete only if the cache was opened clean or had drained since, and \
-                     nothing on the origin tells whether it was ({why})"
-                )),
-            ),
+            Err(why) => {
+                // That there is none goes without saying.
+                let why = if why == Doubt::NoStamp.to_string() { String::new() } else { format!(" ({why})") };
+                let fact = "writethrough: the origin is complete only if the cache was opened clean or had drained \
+                            since, and nothing on the origin tells whether it was";
+                (Verdict::Unknown, by_text(&format!("{fact}{why}")))
+            }
         },
     };
     Judgement { verdict, evidence, stale, accepted: is_accepted(facts) }

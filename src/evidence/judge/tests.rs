@@ -98,7 +98,7 @@ fn writethrough_is_unknown_with_an_armed_stamp_or_none() {
     world.slots = Err("there is no place for one");
     world.unknown("there is no place for one");
     world.slots = Ok(Slots([SlotRead::Empty, SlotRead::Torn]));
-    world.unknown("there is no stamp");
+    world.unknown("nothing on the origin tells whether it was");
 }
 
 #[test]
