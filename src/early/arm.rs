@@ -12,8 +12,11 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use crate::decide::Plan;
+use crate::evidence::Stamps;
+use crate::execute::{Host as _, Level};
 use crate::sys::Root;
-use crate::sys::machine::{RUN_DIR, kmsg, show};
+use crate::sys::machine::{Machine, RUN_DIR, kmsg, show};
 use crate::sys::scan::ScanOptions;
 
 /// Makes `arm` do the work itself.
@@ -80,4 +83,13 @@ pub(super) fn here(node: &str) -> ExitCode {
         show(FENCED);
     }
     ExitCode::SUCCESS
+}
+
+/// After a detach: what was given up is named in the stamps too, which a VG text restored from a backup does not undo.
+/// `before` are those seen before it.
+pub(super) fn fence(machine: &mut Machine, before: &[Stamps], plan: &Plan) {
+    let after = machine.look();
+    let place = (Path::new(RUN_DIR), OTHER);
+    let said = crate::sys::stamp::fence(&Root::machine(), &after, before, &plan.vg_id, &plan.missing, place);
+    said.iter().for_each(|line| machine.say(Level::Info, line));
 }

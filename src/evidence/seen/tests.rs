@@ -108,7 +108,8 @@ fn the_verdict_table() {
 
 #[test]
 fn each_condition_of_clean_counts() {
-    let changes: [(&str, fn(&mut Stamp)); 12] = [
+    type Change = (&'static str, fn(&mut Stamp));
+    let changes: [Change; 12] = [
         ("VG", |s| s.identity.vg = other_id()),
         ("LV", |s| s.identity.lv = other_id()),
         ("cache LV", |s| s.identity.pool = other_id()),

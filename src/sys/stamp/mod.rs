@@ -6,10 +6,12 @@
 
 mod arm;
 mod device;
+mod fence;
 mod lock;
 
 pub use arm::{ArmRun, arm, cache_devices, now};
 pub use device::{Pv, write};
+pub use fence::fence;
 pub use lock::Lock;
 
 #[cfg(test)]

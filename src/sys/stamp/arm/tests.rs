@@ -241,3 +241,38 @@ fn without_the_boot_id_nothing_is_written_and_it_is_said() {
     std::fs::remove_file(machine.host.path().join("proc/sys/kernel/random/boot_id")).unwrap();
     assert!(machine.untouched("vdb")[0].contains("which boot this is"));
 }
+
+#[test]
+fn after_a_detach_the_fence_stands_in_every_later_generation() {
+    let machine = Machine::new(&clean());
+    let root = Root::new(machine.host.path()).unwrap();
+    let options = ScanOptions { reader: None, limit: Duration::from_secs(3), not_answering: Vec::new() };
+    let before = scan(&root, &options).unwrap().evidence.stamps;
+    let with = crate::evidence::testing::vg(&machine.text);
+    let detached = crate::backend::lvm_cache::detached_text(&with, &[ssd()], &[&set()]).unwrap();
+    let detached = detached.replace("seqno = 6", "seqno = 7");
+    machine.pv("vda", hdd(), &detached);
+    machine.gone("vdb");
+    let run = machine.host.path().join("run-originboot");
+    let fence = |after: &Inventory| {
+        crate::sys::stamp::fence(&root, after, &before, &set().vg_id, &[ssd()], (&run, Duration::from_secs(5)))
+    };
+    let after = scan(&root, &options).unwrap();
+    let said = fence(&after);
+    assert_eq!(said, ["1 fences written into record 0 of the stamp of vg0"]);
+    assert_eq!((machine.newest().generation, machine.newest().fences), (6, vec![ssd()]));
+    assert_eq!(fence(&after), [""; 0], "once");
+    // A text restored from a backup on both sides: the old cache looks healthy, and the stamp knows better.
+    let machine = Machine::of(&machine.text.replace("seqno = 6", "seqno = 9"), &machine.newest());
+    assert!(machine.event("vdb").fenced);
+    // Without the place nothing is written.
+    machine.pv("vda", hdd(), &detached.replace("\"pv0\", 40", "\"pv0\", 41"));
+    machine.gone("vdb");
+    let root = Root::new(machine.host.path()).unwrap();
+    let bytes = machine.bytes("vda");
+    let after = scan(&root, &options).unwrap();
+    let said =
+        crate::sys::stamp::fence(&root, &after, &before, &set().vg_id, &[other_id()], (&run, Duration::from_secs(5)));
+    assert!(said[0].contains("not where it was"), "{said:?}");
+    assert!(machine.bytes("vda") == bytes);
+}
