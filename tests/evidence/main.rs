@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use host::{Host, physical_volume};
+use originboot::evidence::{SlotRead, Stamp, State};
 use snapbox::cmd::Command;
 
 const SIZE: u64 = 131_072 * 512;
@@ -293,4 +294,49 @@ fn another_cache_for_the_same_volume_is_another_case() {
     assert!(said.contains("write a stamp for vg0/root"), "{said}");
     let stamp = &machine.json()["volumes"][0]["stamp"];
     assert_eq!((&stamp["generation"], &stamp["seqno"], &stamp["record"]), (&2.into(), &9.into(), &0.into()));
+}
+
+/// As the agent will leave it: the same stamp, CLEAN.
+fn clean(machine: &Machine) {
+    let disk = std::fs::read(machine.path("dev/vda")).unwrap();
+    let at = usize::try_from(STAMP).unwrap();
+    let SlotRead::Valid(stamp) = SlotRead::parse(Ok(&disk[at..at + 4096])) else { panic!("no stamp") };
+    let clean = Stamp { generation: 2, state: State::Clean, dirty: Some(0), opened_clean: true, ..*stamp };
+    machine.host.write("vda", STAMP + 4096, &clean.print().unwrap());
+}
+
+#[test]
+fn a_clean_stamp_lets_the_next_boot_detach_without_a_word_in_the_settings() {
+    let machine = Machine::new();
+    machine.create();
+    let before = machine.says(&["simulate", "--without", "vdb"], 1);
+    assert!(before.contains("hold, EVIDENCE_MISSING, verdict UNKNOWN"), "{before}");
+    clean(&machine);
+    let after = machine.says(&["simulate", "--without", "vdb"], 0);
+    assert!(after.contains("at 10 s  act on vg0, verdict SAFE"), "{after}");
+    assert!(after.contains("CLEAN: the origin holds everything that was acknowledged"), "{after}");
+    assert_eq!(machine.json()["volumes"][0]["verdict"], "SAFE");
+    // The VG was changed since, on both disks: the stamp is of another state of it.
+    let text = with_lv().replace("seqno = 7", "seqno = 8");
+    machine.pv("vda", "hddhdd", &text);
+    machine.pv("vdb", "ssdssd", &text);
+    let later = machine.says(&["simulate", "--without", "vdb"], 1);
+    assert!(later.contains("CLEAN at seqno 7, and the VG was changed since"), "{later}");
+}
+
+#[test]
+fn a_snapshot_shows_what_the_host_shows() {
+    let machine = Machine::new();
+    machine.create();
+    clean(&machine);
+    let mut shown = machine.json();
+    let kept = tempfile::tempdir().unwrap();
+    let target = kept.path().join("snapshot");
+    machine.says(&["snapshot", target.to_str().unwrap()], 0);
+    let program = snapbox::cmd::cargo_bin!("originboot");
+    let again = Command::new(program).env_clear().args(["evidence", "show", "--json", "--sysroot"]).arg(&target);
+    let again: serde_json::Value = serde_json::from_slice(&again.output().unwrap().stdout).unwrap();
+    // Which boot it was taken in is not kept.
+    shown["volumes"][0]["stamp"]["this_boot"] = false.into();
+    assert_eq!(again, shown);
 }

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use super::ScanOptions;
-use super::chunks::Chunk;
+use super::chunks::{Chunks, Trouble};
 use super::probe::{node, open_for_reading, read, snapshot_chunks, snapshot_dir};
-use crate::device::{DevNo, Device};
+use crate::device::{DevNo, Device, SECTOR, read_vec};
 use crate::sys::reader::{ALIGN, Batch};
 use crate::sys::root::Root;
 
@@ -65,12 +65,11 @@ fn by_child(
 
 fn direct(root: &Root, (device, offset, length): Piece<'_>) -> Result<Vec<u8>, String> {
     if root.is_snapshot() && root.exists(&snapshot_dir(&device.name)) {
-        let chunks = snapshot_chunks(root, &device.name);
-        let cut = |(start, bytes): &Chunk| {
-            let skip = usize::try_from(offset.checked_sub(*start)?).ok()?;
-            bytes.get(skip..skip.checked_add(length as usize)?).map(<[u8]>::to_vec)
-        };
-        return chunks.iter().find_map(cut).ok_or_else(|| "not in the snapshot".to_owned());
+        let missing = |_, _| Err(Trouble::Range("not in the snapshot".to_owned()));
+        // Bytes and runs of zeros are kept apart.
+        let size = device.sectors.saturating_mul(SECTOR);
+        let chunks = Chunks::new(size, snapshot_chunks(root, &device.name), &missing);
+        return read_vec(&chunks, offset, length as usize).map_err(|error| error.to_string());
     }
     let file = open_for_reading(root, device)?;
     read(&file, offset, length).map_err(|trouble| trouble.to_string())
