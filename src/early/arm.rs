@@ -16,7 +16,7 @@ use crate::decide::Plan;
 use crate::evidence::Stamps;
 use crate::execute::{Host as _, Level};
 use crate::sys::Root;
-use crate::sys::machine::{Machine, RUN_DIR, kmsg, show};
+use crate::sys::machine::{Machine, RUN_DIR, kmsg, save, show};
 use crate::sys::scan::ScanOptions;
 
 /// Makes `arm` do the work itself.
@@ -28,22 +28,29 @@ const FENCED: &str = "ORIGINBOOT_FENCED=1";
 /// How long one event may be held up: twice three seconds for reading, the rest for another worker's write and ours.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// Stands below [`RUN_DIR`] where a stamp was not armed: `scripts/local-premount` tries again with the node in it.
+const UNARMED: &str = "unarmed";
+
 /// Longest wait for another writer.
 const OTHER: Duration = Duration::from_secs(3);
 
 /// For udev.
 pub(super) fn arm(node: &str) -> ExitCode {
-    match supervised(node) {
+    let said = std::env::current_exe().ok().and_then(|program| supervised(&program, node, LIMIT));
+    match said {
         Some(said) if said.lines().any(|line| line == FENCED) => show(FENCED),
         Some(_) => {}
-        None => kmsg(&format!("arm {node}: no answer within {} s; going on without", LIMIT.as_secs())),
+        None => {
+            kmsg(&format!("arm {node}: no answer within {} s; going on without", LIMIT.as_secs()));
+            try_again(node);
+        }
     }
     ExitCode::SUCCESS
 }
 
 /// What the child says; `None` when it could not be started or did not end in time.
-fn supervised(node: &str) -> Option<String> {
-    let mut child = Command::new(std::env::current_exe().ok()?)
+fn supervised(program: &Path, node: &str, limit: Duration) -> Option<String> {
+    let mut child = Command::new(program)
         .args(["arm", HERE, node])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -53,7 +60,7 @@ fn supervised(node: &str) -> Option<String> {
         .spawn()
         .ok()?;
     let mut stdout = child.stdout.take()?;
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + limit;
     let (mut said, mut buffer) = (Vec::new(), [0; 256]);
     while let Some(left) = deadline.checked_duration_since(Instant::now()) {
         let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
@@ -79,10 +86,19 @@ fn supervised(node: &str) -> Option<String> {
 pub(super) fn here(node: &str) -> ExitCode {
     let run = crate::sys::stamp::arm(&Root::machine(), &ScanOptions::early(), Path::new(RUN_DIR), node, OTHER);
     run.said.iter().for_each(|line| kmsg(line));
+    if run.unarmed {
+        try_again(node);
+    }
     if run.fenced {
         show(FENCED);
     }
     ExitCode::SUCCESS
+}
+
+fn try_again(node: &str) {
+    if let Err(error) = save(Path::new(RUN_DIR), UNARMED, format!("{node}\n").as_bytes()) {
+        kmsg(&error);
+    }
 }
 
 /// After a detach: what was given up is named in the stamps too, which a VG text restored from a backup does not undo.
@@ -92,4 +108,33 @@ pub(super) fn fence(machine: &mut Machine, before: &[Stamps], plan: &Plan) {
     let place = (Path::new(RUN_DIR), OTHER);
     let said = crate::sys::stamp::fence(&Root::machine(), &after, before, &plan.vg_id, &plan.missing, place);
     said.iter().for_each(|line| machine.say(Level::Info, line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn child(body: &str, limit: Duration) -> Option<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("child");
+        std::fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        supervised(&program, "/dev/vdb", limit)
+    }
+
+    #[test]
+    fn what_the_child_says_is_handed_on() {
+        let said = child("[ \"$*\" = 'arm --here /dev/vdb' ] && echo ORIGINBOOT_FENCED=1", LIMIT).unwrap();
+        assert_eq!(said.lines().collect::<Vec<_>>(), [FENCED]);
+        assert_eq!(child("exit 3", LIMIT).unwrap(), "");
+    }
+
+    #[test]
+    fn a_child_that_sleeps_is_left_alone_in_time() {
+        let begin = Instant::now();
+        assert_eq!(child("echo x; exec sleep 60", Duration::from_millis(200)), None);
+        assert!(begin.elapsed() < Duration::from_secs(20));
+        assert_eq!(supervised(Path::new("/no/such/program"), "/dev/vdb", LIMIT), None);
+    }
 }

@@ -12,7 +12,7 @@ use crate::decide::unfenced;
 use crate::device::lvm::{Id, VgSeen};
 use crate::device::{Content, Inventory};
 use crate::evidence::rules::{self, Arm, Arming, Moment};
-use crate::evidence::{CacheDevice, Identity, Target, cmeta_of, fences, stamp_of};
+use crate::evidence::{CacheDevice, Doubt, Identity, Target, cmeta_of, fences, stamp_of};
 use crate::sys::root::Root;
 use crate::sys::scan::{ScanOptions, scan};
 
@@ -21,6 +21,8 @@ use crate::sys::scan::{ScanOptions, scan};
 pub struct ArmRun {
     /// The physical volume of the event is fenced: it must be hidden.
     pub fenced: bool,
+    /// A stamp is there that was not armed, and may still say CLEAN: to be tried again before root is mounted.
+    pub unarmed: bool,
     /// What was done and what went wrong, for the log.
     pub said: Vec<String>,
 }
@@ -62,7 +64,10 @@ pub fn arm(root: &Root, options: &ScanOptions, dir: &Path, node: &str, limit: Du
                     run.said.push(format!("armed {}: stamp generation {generation}", set.name()));
                 }
                 Ok(None) => {}
-                Err(why) => run.said.push(format!("{} is not armed: {why}", set.name())),
+                Err(why) => {
+                    run.unarmed |= why != Doubt::NoStamp.to_string();
+                    run.said.push(format!("{} is not armed: {why}", set.name()));
+                }
             }
         }
     }

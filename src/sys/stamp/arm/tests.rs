@@ -71,10 +71,21 @@ impl Machine {
 
     /// The event writes nothing; what it says.
     fn untouched(&self, device: &str) -> Vec<String> {
+        self.unwritten(device).said
+    }
+
+    /// As [`Self::untouched`], and is to be tried again.
+    fn unarmed(&self, device: &str) -> Vec<String> {
+        let run = self.unwritten(device);
+        assert!(run.unarmed, "{run:?}");
+        run.said
+    }
+
+    fn unwritten(&self, device: &str) -> ArmRun {
         let before = (self.bytes("vda"), self.bytes("vdb"));
         let run = self.event(device);
         assert!((self.bytes("vda"), self.bytes("vdb")) == before, "{run:?}");
-        run.said
+        run
     }
 }
 
@@ -202,19 +213,19 @@ fn nothing_is_written_without_a_stamp_of_this_case() {
     other.identity.pool = other_id();
     let said = Machine::new(&other).untouched("vdb");
     assert!(said[0].contains("vg0/root is not armed: the stamp there is of another case"), "{said:?}");
-    let said = Machine::of(WRITETHROUGH, &clean()).untouched("vdb");
-    assert!(said[0].contains("there is no stamp"), "{said:?}");
+    let run = Machine::of(WRITETHROUGH, &clean()).unwritten("vdb");
+    assert!(run.said[0].contains("there is no stamp") && !run.unarmed, "{run:?}");
 }
 
 #[test]
 fn nothing_is_written_while_the_texts_are_in_doubt() {
     let machine = Machine::new(&clean());
     machine.pv("vdb", ssd(), &machine.text.replace("creation_time", "creation_tima"));
-    let said = machine.untouched("vdb");
+    let said = machine.unarmed("vdb");
     assert!(said[0].contains("the same seqno"), "{said:?}");
     let machine = Machine::new(&clean());
     machine.host.write("vdb", 4096 + 600, b"}}}}");
-    let said = machine.untouched("vdb");
+    let said = machine.unarmed("vdb");
     assert!(said[0].contains("may be newer"), "{said:?}");
 }
 
@@ -239,7 +250,23 @@ fn a_device_that_is_no_physical_volume_is_nothing() {
 fn without_the_boot_id_nothing_is_written_and_it_is_said() {
     let machine = Machine::new(&clean());
     std::fs::remove_file(machine.host.path().join("proc/sys/kernel/random/boot_id")).unwrap();
-    assert!(machine.untouched("vdb")[0].contains("which boot this is"));
+    assert!(machine.unarmed("vdb")[0].contains("which boot this is"));
+}
+
+#[test]
+fn a_writer_that_does_not_end_is_waited_for_no_longer_than_allowed() {
+    let machine = Machine::new(&clean());
+    let root = Root::new(machine.host.path()).unwrap();
+    let options = ScanOptions { reader: None, limit: Duration::from_secs(3), not_answering: Vec::new() };
+    let dir = machine.host.path().join("run-originboot");
+    let held = Lock::take(&dir, Duration::from_secs(1)).unwrap();
+    let run = arm(&root, &options, &dir, "/dev/vdb", Duration::from_millis(20));
+    assert!(run.unarmed && run.said[0].contains("another holds it"), "{run:?}");
+    assert_eq!(machine.newest(), clean());
+    drop(held);
+    // Tried again, before root is mounted.
+    assert!(!machine.event("vdb").unarmed);
+    assert_eq!(machine.newest().state, State::Armed);
 }
 
 #[test]
