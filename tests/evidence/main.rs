@@ -296,6 +296,16 @@ fn another_cache_for_the_same_volume_is_another_case() {
     assert_eq!((&stamp["generation"], &stamp["seqno"], &stamp["record"]), (&2.into(), &9.into(), &0.into()));
 }
 
+#[test]
+fn the_lock_is_not_made_outside_of_the_root() {
+    let machine = Machine::of(&full());
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::remove_dir_all(machine.path("run")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), machine.path("run")).unwrap();
+    machine.refuses(&["evidence", "create", "--yes"], 3, "is a link, so there is no place for the lock");
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+}
+
 /// As the agent will leave it: the same stamp, CLEAN.
 fn clean(machine: &Machine) {
     let disk = std::fs::read(machine.path("dev/vda")).unwrap();

@@ -187,7 +187,10 @@ fn fences(pv: &Pv, place: &Place, vg: &Id) -> Vec<Id> {
     of_vg.map(|stamp| stamp.fences.clone()).unwrap_or_default()
 }
 
-/// The folder of the lock, below the root.
+/// Nobody else writes meanwhile. In a root that is not the machine's no link may lead out of it.
 pub(super) fn lock(root: &Root) -> anyhow::Result<Lock> {
+    if !root.is_machine() && root.link("/run").is_some() {
+        bail!("{} is a link, so there is no place for the lock", root.place("/run").display());
+    }
     Lock::take(&root.place(RUN_DIR), OTHER).map_err(|why| anyhow!(why))
 }
