@@ -6,6 +6,7 @@
 mod chunks;
 #[cfg(any(test, feature = "evidence"))]
 mod evidence;
+#[cfg(any(test, feature = "evidence"))]
 mod fetch;
 mod inside;
 mod mounts;
