@@ -208,6 +208,8 @@ pub struct Mount {
     pub kind: String,
     /// Source as mountinfo prints it.
     pub source: String,
+    /// The file system itself is read-only, not only this mount of it.
+    pub read_only: bool,
 }
 
 /// One active swap area.

@@ -168,7 +168,8 @@ mod tests {
     }
 
     fn machine(devices: Vec<Device>) -> Inventory {
-        let mount = Mount { devno: DevNo::default(), point: "/".into(), kind: "ext4".into(), source: "x".into() };
+        let (point, kind, source) = ("/".into(), "ext4".into(), "x".into());
+        let mount = Mount { devno: DevNo::default(), point, kind, source, read_only: false };
         Inventory { devices, mounts: vec![mount], ..Inventory::default() }
     }
 
