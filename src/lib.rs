@@ -11,17 +11,19 @@
 //! through one trait, [`execute::Host`]. Only [`sys`] implements it and touches the machine. Doubt is a value, not an
 //! error: unknown means dirty.
 //!
-//! Two programs are built from this library: `originboot` (feature `cli`) runs on the host, `originboot-early`
-//! (feature `early`) runs in the initramfs.
+//! Three programs are built from this library: `originboot` (feature `cli`) runs on the host, `originboot-early`
+//! (feature `early`) in the initramfs, `originboot-seal` (feature `seal`) as the last act of shutdown.
 
 pub mod backend;
 pub mod decide;
 pub mod device;
-// Built for its tests only, until a program refers to it: even unreferenced it would change their bytes.
-#[cfg(test)]
+// Not in the other two programs, until one refers to it: even unreferenced it would change their bytes.
+#[cfg(any(test, feature = "seal"))]
 pub mod evidence;
 pub mod execute;
 pub mod report;
+#[cfg(any(test, feature = "seal"))]
+pub mod seal;
 pub mod settings;
 pub mod sys;
 

@@ -24,7 +24,7 @@ pub mod rules;
 mod slots;
 mod stamp;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod walk;
 
