@@ -14,6 +14,8 @@ pub mod machine;
 pub mod reader;
 mod root;
 pub mod scan;
+#[cfg(feature = "seal")]
+pub mod seal;
 pub mod shield;
 pub mod snapshot;
 

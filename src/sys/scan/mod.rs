@@ -18,7 +18,7 @@ pub(super) use probe::snapshot_dir as probe_dir;
 
 use super::dm::{Ask, Control};
 use super::root::{Root, SNAPSHOT, SysError};
-use crate::device::{Content, Device, DeviceKind, Inventory, Swap};
+use crate::device::{Content, Device, DeviceKind, Inside, Inventory, Swap};
 
 /// Longest `/proc` file that is read, in bytes.
 const MAX_PROC: u64 = 16 << 20;
@@ -70,6 +70,21 @@ pub(super) fn scan_recording(
     probe::probe(root, options, &mut devices, &wanted, record);
     array_ids(&mut devices);
     let inside = inside::inside(root, options, &devices, record);
+    Ok(with_uses(root, devices, inside))
+}
+
+/// What stands on what, what is mounted and swapped on: nothing is read from a disk, and no content is known.
+///
+/// # Errors
+/// As [`scan`].
+#[cfg(feature = "seal")]
+pub fn shape(root: &Root) -> Result<Inventory, SysError> {
+    let mut devices = sysfs::devices(root)?;
+    tables(root, &mut devices);
+    Ok(with_uses(root, devices, Vec::new()))
+}
+
+fn with_uses(root: &Root, devices: Vec<Device>, inside: Vec<Inside>) -> Inventory {
     let text = |path: &str| {
         let bytes = root.read(path, MAX_PROC).ok().flatten().unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -78,13 +93,13 @@ pub(super) fn scan_recording(
         .into_iter()
         .map(|path| Swap { device: kernel_name(&devices, &path), path })
         .collect();
-    Ok(Inventory {
+    Inventory {
         inside,
         mounts: mounts::mountinfo(&text("/proc/self/mountinfo")),
         swaps,
         crash_kernel: root.exists("/proc/vmcore"),
         devices,
-    })
+    }
 }
 
 /// Where a device's table or status lies in a snapshot.
