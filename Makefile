@@ -15,12 +15,13 @@ HOST_DIR := $(TARGET)/$(if $(filter dev,$(HOST_PROFILE)),debug,$(HOST_PROFILE))
 EARLY := --locked --profile early --no-default-features --features early
 # Without unwind tables (see packaging/early.ld), with equal functions folded and short relocations.
 EARLY_LINK := -C 'link-args=-Wl,-z,pack-relative-relocs -Wl,--icf=all -Wl,--no-eh-frame-hdr -Wl,-T,packaging/early.ld'
+FEATURES_SEAL := --no-default-features --features seal
 FEATURES_EARLY := --no-default-features --features early
 EARLY_MAX_KIB := 600
 # Installed as they lie here, so that the links between them work; tests/guards.rs follows each link.
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(wildcard docs/*.md) tests/vm/README.md
 
-.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts bench-boot bench-parse bench-conf fuzz
+.PHONY: all build deps demo test unit lint size install seal install-seal stage vm vm-list vm-all vm-test vm-mutants cuts bench-boot bench-parse bench-conf fuzz
 
 all: build
 
@@ -42,7 +43,8 @@ lint:
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --check; else echo "no rustfmt here: formatting not checked"; fi
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
 		$(CARGO) clippy --locked --all-targets -- -D warnings && \
-		$(CARGO) clippy --locked $(FEATURES_EARLY) --bin originboot-early -- -D warnings; \
+		$(CARGO) clippy --locked $(FEATURES_EARLY) --bin originboot-early -- -D warnings && \
+		$(CARGO) clippy --locked $(FEATURES_SEAL) --bin originboot-seal -- -D warnings; \
 	else echo "no clippy here: lints not checked"; fi
 	@sh tests/vm/lint-shell.sh
 	@python3 tests/vm/mutants.py --check
@@ -60,6 +62,17 @@ install: build
 	for page in $(PAGES); do install -D -m 644 "$$page" "$(DESTDIR)$(PREFIX)/share/doc/originboot/$$page" || exit; done
 	for page in packaging/man/*; do \
 		install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}" "$$page" || exit; done
+
+# The program that closes root's cache device at shutdown, and where systemd and sysvinit start it. Not part of `install`
+# until its scenarios pass.
+seal:
+	$(CARGO) build --locked --profile early $(FEATURES_SEAL) --bin originboot-seal
+
+install-seal: seal
+	install -D -m 755 $(TARGET)/early/originboot-seal $(DESTDIR)$(PREFIX)/libexec/originboot/originboot-seal
+	install -d $(DESTDIR)/usr/lib/systemd/system-shutdown
+	ln -sf $(PREFIX)/libexec/originboot/originboot-seal $(DESTDIR)/usr/lib/systemd/system-shutdown/originboot
+	install -D -m 755 hooks/etc/init.d/originboot-seal $(DESTDIR)/etc/init.d/originboot-seal
 
 # The installed tree that the virtual machines get; built as the caller, also where the rest needs sudo.
 stage: build
