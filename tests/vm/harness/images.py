@@ -42,7 +42,7 @@ def text(image: pathlib.Path, name: str) -> str:
 def _build(system: Base, files: dict, product: list, work: pathlib.Path):
     copy = Overlay(system, work / "copy")
     for name, body in files.items():
-        copy.add(name, body)
+        copy.add(name, body, 0o755 if body[:2] in ("#!", b"#!") else 0o644)
     command = ["update-initramfs", "-c", "-k", system.release]
     for stage, snapshot in product:
         copy.add_tree(stage)
