@@ -80,12 +80,15 @@ pub fn close(devices: &[Closing], prepared: &[Option<Prepared>], closer: &mut dy
             (Some(_), None) => Err("the suspended cache does not say how it is".to_owned()),
             (Some(prepared), Some(status)) => stamp(prepared, status, closer),
         };
-        let dirty = match &status {
-            Some(CacheStatus::Running(counters)) => counters.dirty.to_string(),
-            _ => "an unknown number of".to_owned(),
-        };
         let stamped = stamped.unwrap_or_else(|why| format!("no stamp written: {why}"));
-        closer.say(&format!("{} is closed with {dirty} dirty blocks; {stamped}", device.name));
+        // The suspend gives no error when the metadata cannot be written; the target tells.
+        let closed = match &status {
+            Some(CacheStatus::Running(counters)) if !counters.read_only && !counters.needs_check => {
+                format!("is closed with {} dirty blocks", counters.dirty)
+            }
+            _ => "is suspended, and could not be marked as closed".to_owned(),
+        };
+        closer.say(&format!("{} {closed}; {stamped}", device.name));
     }
     closer.tell(Step::End);
 }
@@ -130,7 +133,7 @@ pub fn outcome(heard: &[u8]) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Fake, closing, prepared};
+    use super::super::testing::{CLOSED, Fake, closing, prepared};
     use super::*;
 
     #[test]
@@ -172,6 +175,20 @@ mod tests {
         let mut silent = Fake { status: None, ..Fake::default() };
         close(&[closing("vg0-root", 2)], &[Some(prepared())], &mut silent);
         assert_eq!(silent.did, ["suspend 253:2"]);
+    }
+
+    #[test]
+    fn a_cache_that_could_not_write_is_not_called_closed() {
+        let last = |status| {
+            let mut fake = Fake { status, ..Fake::default() };
+            close(&[closing("vg0-root", 2)], &[None], &mut fake);
+            fake.said.pop().unwrap()
+        };
+        assert!(last(Some(CLOSED)).starts_with("vg0-root is closed with 0 dirty blocks"));
+        for status in ["0 8 cache Fail", "0 8 cache 8 1/9 128 5/9 0 0 0 0 0 5 0 1 writethrough 0 smq 0 ro needs_check"]
+        {
+            assert!(last(Some(status)).contains("could not be marked as closed"), "{status}");
+        }
     }
 
     #[test]

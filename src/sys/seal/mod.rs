@@ -13,6 +13,7 @@ use super::dm::{Ask, Control};
 use super::machine::printable;
 use super::root::Root;
 use super::scan::shape;
+use super::shield::Shield;
 use crate::device::DevNo;
 use crate::device::dm::CacheStatus;
 use crate::seal::{
@@ -34,6 +35,7 @@ pub struct Machine {
     log: Option<File>,
     control: Option<Control>,
     stamps: Option<Box<dyn StampDevice>>,
+    shield: Option<Shield>,
 }
 
 impl Machine {
@@ -48,6 +50,7 @@ impl Machine {
             control: Control::open(&root),
             root,
             stamps,
+            shield: None,
         }
     }
 
@@ -115,6 +118,9 @@ impl Shutdown for Machine {
     fn close(&mut self, devices: &[Closing], limit: Duration) -> Result<Outcome, String> {
         let prepared = self.prepare(devices);
         let Some(control) = &self.control else { return Err("/dev/mapper/control cannot be opened".to_owned()) };
+        // From here to the end: Ctrl-C on the console of sysvinit would leave a machine without root that nobody takes
+        // down. The child has it from its parent.
+        self.shield = Some(Shield::raise());
         let mut stamps = self.stamps.take();
         let log = &self.log;
         let heard = in_child(limit, |parent| {
