@@ -11,17 +11,17 @@
 //! through one trait, [`execute::Host`]. Only [`sys`] implements it and touches the machine. Doubt is a value, not an
 //! error: unknown means dirty.
 //!
-//! Two programs are built from this library: `originboot` (feature `cli`) runs on the host, `originboot-early`
-//! (feature `early`) runs in the initramfs.
+//! Three programs are built from this library: `originboot` (feature `cli`) runs on the host, `originboot-early`
+//! (feature `early`) in the initramfs, `originboot-seal` (feature `seal`) as the last act of shutdown.
 
 pub mod backend;
 pub mod decide;
 pub mod device;
-// Not in the programs until the feature is on; built for its tests in any case.
-#[cfg(any(test, feature = "evidence"))]
 pub mod evidence;
 pub mod execute;
 pub mod report;
+#[cfg(any(test, feature = "seal"))]
+pub mod seal;
 pub mod settings;
 pub mod sys;
 

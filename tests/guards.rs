@@ -134,22 +134,24 @@ fn the_search_finds_what_it_is_for() {
 }
 
 #[test]
-fn the_early_program_links_only_what_is_listed() {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["tree", "--locked", "--no-default-features", "--features", "early", "-e", "normal,no-proc-macro"])
-        .args(["--prefix", "none", "--format", "{p}"])
-        .current_dir(root())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let mut linked: Vec<&str> = printed.lines().filter_map(|line| line.split(' ').next()).collect();
-    linked.sort_unstable();
-    linked.dedup();
+fn the_small_programs_link_only_what_is_listed() {
     let allowed = fs::read_to_string(root().join("tests/support/early-allow.txt")).unwrap();
     let allowed: Vec<&str> = allowed.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
-    assert_eq!(linked, allowed, "tests/support/early-allow.txt says what originboot-early may link");
+    for feature in ["early", "seal"] {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(["tree", "--locked", "--no-default-features", "--features", feature, "-e", "normal,no-proc-macro"])
+            .args(["--prefix", "none", "--format", "{p}"])
+            .current_dir(root())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let mut linked: Vec<&str> = printed.lines().filter_map(|line| line.split(' ').next()).collect();
+        linked.sort_unstable();
+        linked.dedup();
+        assert_eq!(linked, allowed, "tests/support/early-allow.txt says what originboot-{feature} may link");
+    }
 }
 
 #[test]

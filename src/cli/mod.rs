@@ -3,7 +3,6 @@
 #![allow(clippy::disallowed_methods, reason = "the host program reads and writes what it is told to")]
 
 mod check;
-#[cfg(feature = "evidence")]
 mod evidence;
 mod explain;
 mod generate;
@@ -53,7 +52,6 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Args),
-    #[cfg(feature = "evidence")]
     Evidence(evidence::Args),
     Explain(explain::Args),
     Generate(generate::Args),
@@ -69,7 +67,6 @@ impl Command {
     fn run(self) -> anyhow::Result<Outcome> {
         match self {
             Self::Check(args) => args.run(),
-            #[cfg(feature = "evidence")]
             Self::Evidence(args) => args.run(),
             Self::Explain(args) => args.run(),
             Self::Generate(args) => args.run(),

@@ -168,7 +168,6 @@ impl Answer {
             let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
             let next = NextBoot::simulate(inventory, &gone, plan, &line);
             let verdict = backend.assess(inventory, group, &set).verdict;
-            #[cfg(feature = "evidence")]
             self.stamp(inventory, group, &set);
             let without =
                 format!("without the cache of {} ({}, {verdict}): {}", set.name(), set.mode, next.end().words());
@@ -203,7 +202,6 @@ impl Answer {
     }
 
     /// What the stamp says; where a writethrough cache has none, how to make it.
-    #[cfg(feature = "evidence")]
     fn stamp(&mut self, inventory: &Inventory, group: &crate::device::lvm::VgSeen, set: &backend::CacheSet) {
         self.why.extend(super::evidence::line(inventory, &group.vg, set));
         let create = format!("originboot evidence create {}", group.vg.name);

@@ -56,7 +56,6 @@ impl<'a> Case<'a> {
             .collect();
         let broken = broken_caches(inventory, group, &found, &gone);
         gone.extend(broken.iter().map(|(id, _)| *id));
-        #[cfg(any(test, feature = "evidence"))]
         let broken = [broken, stale(inventory, vg, &gone)].concat();
 
         let gone_names: Vec<&str> =
@@ -146,11 +145,9 @@ fn broken_caches(
 }
 
 /// Why a fenced physical volume that the text lists is hidden.
-#[cfg(any(test, feature = "evidence"))]
 pub(super) const STALE: &str = "the origin went on without it, and what it holds is stale";
 
 /// Physical volumes that are there, that the text lists, and that a stamp fences.
-#[cfg(any(test, feature = "evidence"))]
 fn stale(inventory: &Inventory, vg: &Vg, gone: &[Id]) -> Vec<(Id, String)> {
     let fences = crate::evidence::fences(inventory, vg).into_iter();
     let back = fences.filter(|id| gone.contains(id) && inventory.pv(id).is_some());

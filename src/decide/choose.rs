@@ -56,7 +56,6 @@ pub fn origin_is_complete(s: &Situation<'_>) -> bool {
 }
 
 /// The volume groups without what is fenced, and the fenced physical volumes that are there.
-#[cfg(any(test, feature = "evidence"))]
 #[must_use]
 pub fn unfenced(inventory: &Inventory) -> (Vec<VgSeen>, Vec<Id>) {
     fence::groups(inventory)

@@ -73,7 +73,6 @@ fn evidence(case: &Case<'_>) -> Vec<Evidence> {
         fact: format!("PV {id} is there, but {reason}"),
         source: "block 0 of the cache metadata".to_owned(),
     }));
-    #[cfg(any(test, feature = "evidence"))]
     for one in all.iter_mut().filter(|one| one.fact.ends_with(super::case::STALE)) {
         one.source = "a fence in the stamp".to_owned();
     }

@@ -11,11 +11,9 @@ use crate::device::lvm::{Id, PvScan, VgSeen, volume_groups};
 pub(super) fn groups(inventory: &Inventory) -> (Vec<VgSeen>, Vec<Id>) {
     let tagged = |scan: &PvScan| scan.texts.iter().flat_map(|t| fences(&t.text)).collect::<Vec<Id>>();
     let mut fenced: Vec<Id> = inventory.pvs().flat_map(|(_, scan)| tagged(scan)).collect();
-    #[cfg(any(test, feature = "evidence"))]
     let stamped = stamped(inventory);
     let without =
         |ids: &[Id]| volume_groups(inventory.pvs().map(|(_, scan)| scan).filter(|scan| !ids.contains(&scan.label.id)));
-    #[cfg(any(test, feature = "evidence"))]
     if fenced.is_empty() && !stamped.is_empty() {
         return (without(&stamped), stamped);
     }
@@ -31,14 +29,12 @@ pub(super) fn groups(inventory: &Inventory) -> (Vec<VgSeen>, Vec<Id>) {
         let same = |g: &VgSeen| own.iter().any(|o| o.vg.id == g.vg.id);
         rest.iter().any(|g| same(g) && g.vg.tags.contains(&tag(id)) && g.vg.pv(id).is_none())
     });
-    #[cfg(any(test, feature = "evidence"))]
     fenced.extend(stamped);
     (without(&fenced), fenced)
 }
 
 /// Cache PVs that are there and that a stamp fences. A stamp's fence stands although the PV is listed: a text restored
 /// from a backup lists it again, and only `reattach` takes the fence away.
-#[cfg(any(test, feature = "evidence"))]
 fn stamped(inventory: &Inventory) -> Vec<Id> {
     let fences = inventory.evidence.stamps.iter().flat_map(crate::evidence::Stamps::fences);
     fences.filter(|id| inventory.pv(id).is_some()).collect()

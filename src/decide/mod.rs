@@ -13,7 +13,6 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-#[cfg(any(test, feature = "evidence"))]
 pub use choose::unfenced;
 pub use choose::{decide, origin_is_complete, unusable};
 pub use token::token;

@@ -35,7 +35,6 @@ pub struct Inventory {
     /// `/proc/vmcore` exists: this is a crash kernel.
     pub crash_kernel: bool,
     /// What was read for the evidence.
-    #[cfg(any(test, feature = "evidence"))]
     pub evidence: crate::evidence::Seen,
 }
 
@@ -211,6 +210,8 @@ pub struct Mount {
     pub kind: String,
     /// Source as mountinfo prints it.
     pub source: String,
+    /// The file system itself is read-only, not only this mount of it.
+    pub read_only: bool,
 }
 
 /// One active swap area.

@@ -41,7 +41,6 @@ impl Inventory {
             }
         }
         left.forget_unreadable_blocks();
-        #[cfg(any(test, feature = "evidence"))]
         {
             let there: Vec<super::lvm::Id> = left.pvs().map(|(_, scan)| scan.label.id).collect();
             left.evidence = self.evidence.next_boot(&there);
@@ -173,7 +172,8 @@ mod tests {
     }
 
     fn machine(devices: Vec<Device>) -> Inventory {
-        let mount = Mount { devno: DevNo::default(), point: "/".into(), kind: "ext4".into(), source: "x".into() };
+        let (point, kind, source) = ("/".into(), "ext4".into(), "x".into());
+        let mount = Mount { devno: DevNo::default(), point, kind, source, read_only: false };
         Inventory { devices, mounts: vec![mount], ..Inventory::default() }
     }
 

@@ -117,7 +117,6 @@ impl Boot {
                 (Ending::Stopped, seqno, format!("stopped: {reason}"))
             }
             Outcome::Done { seqno } => {
-                #[cfg(feature = "evidence")]
                 if plan.writes_vg() {
                     super::arm::fence(&mut self.machine, &self.inventory.evidence.stamps, plan);
                 }

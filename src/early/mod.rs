@@ -2,7 +2,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "the early program asks the machine for its clock and arguments")]
 
-#[cfg(feature = "evidence")]
 mod arm;
 mod boot;
 mod explain;
@@ -34,9 +33,7 @@ pub fn main(arguments: &[String]) -> ExitCode {
             _ => usage("detach: --start and --limit take seconds"),
         },
         ["detach", token] if !token.starts_with('-') => explain::detach(token),
-        #[cfg(feature = "evidence")]
         ["arm", arm::HERE, node] => arm::here(node),
-        #[cfg(feature = "evidence")]
         ["arm", node] => arm::arm(node),
         ["retry"] => explain::retry(),
         ["explain"] => explain::explain(),

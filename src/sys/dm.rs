@@ -1,6 +1,7 @@
-//! Device-mapper tables and status, through read-only ioctls on `/dev/mapper/control` (linux/dm-ioctl.h).
+//! Device-mapper tables and status, through read-only ioctls on `/dev/mapper/control` (linux/dm-ioctl.h), and for the
+//! seal the suspend.
 //!
-//! The only `unsafe` of the crate: one ioctl on a buffer that this file sized.
+//! `unsafe` for ioctls on buffers that this file sized.
 
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
@@ -23,6 +24,9 @@ const LARGEST: usize = 4 << 20;
 /// Most lines that are taken from one device.
 const MAX_LINES: usize = 65_536;
 
+/// `DM_SUSPEND_FLAG`: to suspend, and in the answer: is suspended.
+#[cfg(feature = "seal")]
+const FLAG_SUSPEND: u32 = 1 << 1;
 /// `DM_STATUS_TABLE_FLAG`: the table instead of the status.
 const FLAG_TABLE: u32 = 1 << 4;
 /// `DM_BUFFER_FULL_FLAG`: there was more than fitted.
@@ -36,6 +40,15 @@ nix::ioctl_readwrite!(
     dm_table_status,
     0xfd,
     12,
+    [u8; HEADER]
+);
+
+#[cfg(feature = "seal")]
+nix::ioctl_readwrite!(
+    #[doc = "`DM_DEV_SUSPEND`: suspends a device, or resumes it where `DM_SUSPEND_FLAG` is not set."]
+    dm_dev_suspend,
+    0xfd,
+    6,
     [u8; HEADER]
 );
 
@@ -80,19 +93,7 @@ impl Control {
         // u64s, because the kernel's structure holds u64s.
         let mut buffer = vec![0_u64; size.div_ceil(8)];
         let flags = if ask == Ask::Table { FLAG_TABLE } else { 0 } | FLAG_NOFLUSH;
-        let fields = [
-            (0, 4_u32),
-            (4, 0),
-            (8, 0),
-            (DATA_SIZE, u32::try_from(size).ok()?),
-            (DATA_START, u32::try_from(HEADER).ok()?),
-            (FLAGS, flags),
-        ];
-        let mut header = [0_u8; HEADER];
-        for (at, value) in fields {
-            header.get_mut(at..at + 4)?.copy_from_slice(&value.to_ne_bytes());
-        }
-        header.get_mut(DEV..DEV + 8)?.copy_from_slice(&kernel_dev(device).to_ne_bytes());
+        let header = header(size, flags, device)?;
         for (word, bytes) in buffer.iter_mut().zip(header.chunks_exact(8)) {
             *word = u64::from_ne_bytes(bytes.try_into().ok()?);
         }
@@ -106,6 +107,56 @@ impl Control {
         bytes.truncate(size);
         Some(bytes)
     }
+
+    /// Suspends a device. Comes back when all I/O under way has ended and the target has written what it keeps: a cache
+    /// its dirty bits and the flag that they are right (drivers/md/dm-cache-target.c:cache_postsuspend). Waits for ever
+    /// where the disks do not answer.
+    ///
+    /// Without `DM_NOFLUSH_FLAG`: what is under way ends on the disks instead of being kept. Without
+    /// `DM_SKIP_LOCKFS_FLAG`: a file system on it is frozen first. For a read-only one that is nothing; one that is
+    /// writable after all, hidden in a mount namespace, is left complete.
+    ///
+    /// # Errors
+    /// The kernel's word; then the device is not suspended.
+    #[cfg(feature = "seal")]
+    pub fn suspend(&self, device: DevNo) -> Result<(), nix::errno::Errno> {
+        use nix::errno::Errno;
+        let header = header(HEADER, FLAG_SUSPEND, device).ok_or(Errno::EINVAL)?;
+        // u64s, because the kernel's structure holds u64s.
+        let mut buffer = [0_u64; HEADER / 8];
+        for (word, bytes) in buffer.iter_mut().zip(header.as_chunks().0) {
+            *word = u64::from_ne_bytes(*bytes);
+        }
+        let pointer = buffer.as_mut_ptr().cast::<[u8; HEADER]>();
+        #[expect(unsafe_code, reason = "DM_DEV_SUSPEND has no safe wrapper")]
+        // SAFETY: the buffer is HEADER bytes long, aligned for u64, and says so in data_size; the kernel writes no more
+        // than data_size bytes (drivers/md/dm-ioctl.c:ctl_ioctl, copy_to_user).
+        unsafe { dm_dev_suspend(self.0.as_raw_fd(), pointer) }?;
+        let mut answer = [0_u8; HEADER];
+        for (bytes, word) in answer.as_chunks_mut().0.iter_mut().zip(buffer) {
+            *bytes = word.to_ne_bytes();
+        }
+        let suspended = word32(&answer, FLAGS).is_some_and(|flags| flags & FLAG_SUSPEND != 0);
+        if suspended { Ok(()) } else { Err(Errno::EIO) }
+    }
+}
+
+/// `struct dm_ioctl`, version 4.0.0, for a buffer of `size` bytes.
+fn header(size: usize, flags: u32, device: DevNo) -> Option<[u8; HEADER]> {
+    let fields = [
+        (0, 4_u32),
+        (4, 0),
+        (8, 0),
+        (DATA_SIZE, u32::try_from(size).ok()?),
+        (DATA_START, u32::try_from(HEADER).ok()?),
+        (FLAGS, flags),
+    ];
+    let mut header = [0_u8; HEADER];
+    for (at, value) in fields {
+        header.get_mut(at..at + 4)?.copy_from_slice(&value.to_ne_bytes());
+    }
+    header.get_mut(DEV..DEV + 8)?.copy_from_slice(&kernel_dev(device).to_ne_bytes());
+    Some(header)
 }
 
 // Offsets within struct dm_ioctl.

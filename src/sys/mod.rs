@@ -14,9 +14,10 @@ pub mod machine;
 pub mod reader;
 mod root;
 pub mod scan;
+#[cfg(feature = "seal")]
+pub mod seal;
 pub mod shield;
 pub mod snapshot;
-#[cfg(any(test, feature = "evidence"))]
 pub mod stamp;
 
 pub use root::{Root, SysError};

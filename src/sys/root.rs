@@ -111,7 +111,6 @@ impl Root {
     ///
     /// # Errors
     /// [`SysError`].
-    #[cfg(any(test, feature = "evidence"))]
     pub(super) fn open_direct(&self, path: &str) -> Result<File, SysError> {
         let flags = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         match self.open_with(path, flags | OFlag::O_DIRECT) {

@@ -62,7 +62,6 @@ struct Cache {
     boots: Option<bool>,
     would_happen: String,
     /// What the stamp on the origin says.
-    #[cfg(feature = "evidence")]
     stamp: Option<String>,
 }
 
@@ -130,7 +129,6 @@ impl Report {
                 out.push_str(&format!(" {dash} {}", fact.fact));
             }
             out.push_str(&format!(" {dash} {}\n", cache.would_happen));
-            #[cfg(feature = "evidence")]
             out.extend(cache.stamp.iter().map(|stamp| format!("{stamp}\n")));
         }
         if !self.note.is_empty() {
@@ -195,13 +193,11 @@ fn cache(inventory: &Inventory, set: CacheSet, assessment: Assessment, plan: Opt
     let gone = devices_of_cache(inventory, &set);
     let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
     let next = plan.map(|plan| NextBoot::simulate(inventory, &gone, plan, line));
-    #[cfg(feature = "evidence")]
     let stamp = volume_groups(inventory.pvs().map(|(_, scan)| scan))
         .iter()
         .find(|group| group.vg.id == set.vg_id)
         .and_then(|group| super::evidence::line(inventory, &group.vg, &set));
     Cache {
-        #[cfg(feature = "evidence")]
         stamp,
         name: set.name(),
         backend: set.backend.as_str(),

@@ -4,9 +4,7 @@
 //! own device, because a read through dm-cache may promote blocks.
 
 mod chunks;
-#[cfg(any(test, feature = "evidence"))]
 mod evidence;
-#[cfg(any(test, feature = "evidence"))]
 mod fetch;
 mod inside;
 mod mounts;
@@ -22,7 +20,8 @@ pub(super) use probe::snapshot_dir as probe_dir;
 
 use super::dm::{Ask, Control};
 use super::root::{Root, SNAPSHOT, SysError};
-use crate::device::{Content, Device, DeviceKind, Inventory, Swap};
+use crate::device::{Content, Device, DeviceKind, Inside, Inventory, Swap};
+use crate::evidence::Seen;
 
 /// Longest `/proc` file that is read, in bytes.
 const MAX_PROC: u64 = 16 << 20;
@@ -74,6 +73,22 @@ pub(super) fn scan_recording(
     probe::probe(root, options, &mut devices, &wanted, record);
     array_ids(&mut devices);
     let inside = inside::inside(root, options, &devices, record);
+    let evidence = evidence::evidence(root, options, &devices, record);
+    Ok(with_uses(root, devices, inside, evidence))
+}
+
+/// What stands on what, what is mounted and swapped on: nothing is read from a disk, and no content is known.
+///
+/// # Errors
+/// As [`scan`].
+#[cfg(feature = "seal")]
+pub fn shape(root: &Root) -> Result<Inventory, SysError> {
+    let mut devices = sysfs::devices(root)?;
+    tables(root, &mut devices);
+    Ok(with_uses(root, devices, Vec::new(), Seen::default()))
+}
+
+fn with_uses(root: &Root, devices: Vec<Device>, inside: Vec<Inside>, evidence: Seen) -> Inventory {
     let text = |path: &str| {
         let bytes = root.read(path, MAX_PROC).ok().flatten().unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -82,17 +97,14 @@ pub(super) fn scan_recording(
         .into_iter()
         .map(|path| Swap { device: kernel_name(&devices, &path), path })
         .collect();
-    #[cfg(any(test, feature = "evidence"))]
-    let evidence = evidence::evidence(root, options, &devices, record);
-    Ok(Inventory {
-        #[cfg(any(test, feature = "evidence"))]
+    Inventory {
         evidence,
         inside,
         mounts: mounts::mountinfo(&text("/proc/self/mountinfo")),
         swaps,
         crash_kernel: root.exists("/proc/vmcore"),
         devices,
-    })
+    }
 }
 
 /// Where a device's table or status lies in a snapshot.

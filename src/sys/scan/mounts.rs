@@ -17,7 +17,10 @@ fn mount(line: &str) -> Option<Mount> {
     let devno = devno(left.next()?)?;
     let point = unescape(left.nth(1)?);
     let mut right = right.split(' ');
-    Some(Mount { devno, point, kind: unescape(right.next()?), source: unescape(right.next()?) })
+    let (kind, source) = (unescape(right.next()?), unescape(right.next()?));
+    // The last field has the file system's own options; those of the mount stand further left.
+    let read_only = right.next().and_then(|options| options.split(',').next()) == Some("ro");
+    Some(Mount { devno, point, kind, source, read_only })
 }
 
 /// Paths of the active swap areas.
@@ -59,9 +62,11 @@ mod tests {
     fn optional_fields_and_octal_blanks() {
         let mounts = mountinfo(
             "36 35 253:2 / / rw,noatime master:1 shared:7 - ext4 /dev/mapper/vg0-root rw\n\
-             37 36 0:31 /@home /my\\040home rw - btrfs /dev/sda1 rw\nnonsense\n",
+             37 36 0:31 /@home /my\\040home rw - btrfs /dev/sda1 rw\nnonsense\n\
+             38 36 253:3 / /srv ro - ext4 /dev/dm-3 rw\n39 36 253:4 / /usr ro - ext4 /dev/dm-4 ro,errors=continue\n",
         );
-        assert_eq!(mounts.len(), 2);
+        let read_only: Vec<bool> = mounts.iter().map(|mount| mount.read_only).collect();
+        assert_eq!(read_only, [false, false, false, true], "of the file system, not of the mount");
         assert_eq!(mounts[0].devno, DevNo { major: 253, minor: 2 });
         assert_eq!((mounts[0].point.as_str(), mounts[0].kind.as_str()), ("/", "ext4"));
         assert_eq!((mounts[1].point.as_str(), mounts[1].source.as_str()), ("/my home", "/dev/sda1"));

@@ -27,14 +27,15 @@ class Base:
 def base(name: str) -> Base:
     """The base system `debian12` or `debian13`, made when it is not there."""
     suite = SUITES[name]
-    return Base(name, build_once("base", f"{name}-{digest(suite, PACKAGES)}", lambda work: _make(suite, work)))
+    return Base(name, build_once("base", f"{name}-{digest(suite, PACKAGES)}", lambda work: make(suite, work, PACKAGES)))
 
 
-def _make(suite: str, work: pathlib.Path):
+def make(suite: str, work: pathlib.Path, packages: str):
+    """Fill the folder with a Debian that has these packages."""
     print(f"# debootstrap {suite} (once; minutes)", flush=True)
     # Without a mirror given, debootstrap asks its own default one.
-    log = work.parent / f"{suite}.log"
-    run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", suite, work], log=log, timeout=3600)
+    log = work.parent / f"{work.name.strip('.')}.log"
+    run(["debootstrap", "--variant=minbase", f"--include={packages}", suite, work], log=log, timeout=3600)
     for waste in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/locale", "usr/share/man"):
         shutil.rmtree(work / waste, ignore_errors=True)
         (work / waste).mkdir(parents=True, exist_ok=True)

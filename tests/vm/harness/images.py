@@ -43,7 +43,7 @@ def _build(system: Base, files: dict, product: list, work: pathlib.Path):
     copy = Overlay(system, work / "copy")
     for name, body in files.items():
         # A hook of the machine's own must be executable.
-        copy.add(name, body, 0o755 if body.startswith("#!") else 0o644)
+        copy.add(name, body, 0o755 if body[:2] in ("#!", b"#!") else 0o644)
     command = ["update-initramfs", "-c", "-k", system.release]
     for stage, snapshot in product:
         copy.add_tree(stage)

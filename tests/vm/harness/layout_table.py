@@ -6,16 +6,19 @@ import dataclasses
 @dataclasses.dataclass(frozen=True)
 class Spec:
     """`disks`: serial -> MiB. `partitions`: serial -> [(start, size) in MiB]. `files`: what the host's /etc holds.
-    `power_cut`: the machine is killed when the script says so instead of being switched off."""
+    `power_cut`: the machine is killed when the script says so instead of being switched off. `full`: root is a whole
+    Debian with systemd (fullsystem.py)."""
 
     disks: dict
     script: str
     partitions: dict = dataclasses.field(default_factory=dict)
     files: dict = dataclasses.field(default_factory=dict)
     power_cut: bool = False
+    full: bool = False
 
 
 TWO_DISKS = {"hdd": 640, "ssd": 256}
+FULL_DISKS = {"hdd": 900, "ssd": 256}
 
 VG = """
 hdd=$(disk hdd) ssd=$(disk ssd)
@@ -24,6 +27,8 @@ step lvm vgcreate -q vg0 "$hdd" "$ssd"
 step lvm lvcreate -q -y -n root -L 256M vg0 "$hdd"
 step lvm lvcreate -q -y -n home -L 64M vg0 "$hdd"
 """
+
+FULL_VG = VG.replace("root -L 256M", "root -L 512M")
 
 SEQNO = """
 echo "seqno=$(lvm vgs --noheadings -o vg_seqno vg0 | tr -d ' ')" >/dev/ttyS1
@@ -200,6 +205,10 @@ LAYOUTS = {
         {"hdd1": 240, "hdd2": 240, "hdd3": 240, "ssd": 128},
         JOURNAL + CLOSE + STOP_ARRAYS,
         files=mdadm_conf("bulk"),
+    ),
+    "full-writethrough": Spec(FULL_DISKS, FULL_VG + pool("writethrough") + "fill root\n" + CLOSE, full=True),
+    "full-writeback": Spec(
+        FULL_DISKS, FULL_VG + pool("writeback") + "fill root\n" + flushed("root") + CLOSE, full=True
     ),
     "pool-writethrough": Spec(TWO_DISKS, VG + pool("writethrough") + "fill root home\n" + CLOSE),
     "striped-writethrough": Spec(THREE_DISKS, on_two(STRIPED) + pool("writethrough") + "fill root home\n" + CLOSE),

@@ -56,6 +56,28 @@ def stage(tree: pathlib.Path = TREE) -> Stage:
     return Stage(tree)
 
 
+class Seal:
+    """originboot-seal of a tree; `key` names its contents. Not part of the installed tree yet: built here."""
+
+    def __init__(self, tree: pathlib.Path):
+        with locked(f"stage-{digest(os.environ.get('CARGO_TARGET_DIR') or str(tree))}"):
+            work = cache() / "stage" / f".seal-{os.getpid()}"
+            shutil.rmtree(work, ignore_errors=True)
+            run(["make", "--no-print-directory", "install-seal", f"DESTDIR={work}"], cwd=tree, timeout=3600)
+            body = (work / "usr/libexec/originboot/originboot-seal").read_bytes()
+            shutil.rmtree(work)
+        self.key = digest(body)
+        self.program = cache() / "stage" / f"seal-{self.key}"
+        with locked("stage"):
+            self.program.write_bytes(body)
+
+
+@functools.cache
+def seal(tree: pathlib.Path = TREE) -> Seal:
+    """The seal of `tree`, built once per process."""
+    return Seal(tree)
+
+
 def snapshot(product: Stage, layout: Layout, system) -> pathlib.Path:
     """A dump of the layout's host, made by `originboot snapshot` on that host, as an unpacked folder."""
     key = digest(layout.key, system.key, product.dump_key, (GUEST / "rootinit").read_bytes())

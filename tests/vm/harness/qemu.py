@@ -24,10 +24,12 @@ KERNEL = "console=ttyS0,115200 net.ifnames=0 init_on_alloc=0 mitigations=off no_
 class Disk:
     """One virtio disk: `serial` is how the guest knows it, `file` a qcow2 or raw file or an nbd:unix: address."""
 
-    def __init__(self, serial: str, file, fmt="qcow2", readonly=False, extra=()):
+    def __init__(self, serial: str, file, fmt="qcow2", readonly=False, extra=(), options=()):
         self.serial, self.file, self.fmt, self.readonly = serial, str(file), fmt, readonly
         # Options of a blkdebug node below the format, as {"inject-error.0.event": …} for read errors.
         self.extra = dict(extra)
+        # More words of -drive, as "throttling.iops-write=15".
+        self.options = tuple(options)
 
     def drive(self, node: str) -> str:
         """The value of -drive."""
@@ -41,7 +43,7 @@ class Disk:
             words += [f"file={self.file}", f"format={self.fmt}"]
         if self.readonly:
             words.append("readonly=on")
-        return ",".join(words)
+        return ",".join([*words, *self.options])
 
 
 class Machine:

@@ -27,17 +27,19 @@ class Scenario:
     file: pathlib.Path
     # Variants that run only when they are named (every cut of 91), not with `make vm-all`.
     hidden: tuple = ()
+    # It uses originboot-seal, which is not in the installed tree.
+    seal: bool = False
 
 
 REGISTRY = {}
 
 
-def scenario(name: str, variants=(), hidden=()):
+def scenario(name: str, variants=(), hidden=(), seal=False):
     """Register the decorated function as a scenario."""
 
     def register(function):
         file = pathlib.Path(function.__code__.co_filename)
-        REGISTRY[name] = Scenario(name, function, tuple(variants), file, tuple(hidden))
+        REGISTRY[name] = Scenario(name, function, tuple(variants), file, tuple(hidden), seal)
         return function
 
     return register
@@ -127,7 +129,7 @@ class Bench:
         self.logs = cache() / "logs" / (logs or name)
         shutil.rmtree(self.logs, ignore_errors=True)
         self.logs.mkdir(parents=True)
-        self._count = 0
+        self.count = 0
         self.stalled = False
         self.commands = []
 
@@ -154,20 +156,20 @@ class Bench:
 
     def disks(self, layout, without=()) -> dict:
         """Fresh overlays of the layout's disks, by serial."""
-        self._count += 1
+        self.count += 1
         return {
-            serial: qemu.overlay(file, self.folder / f"{self._count}-{serial}.qcow2")
+            serial: qemu.overlay(file, self.folder / f"{self.count}-{serial}.qcow2")
             for serial, file in layout.files.items()
             if serial not in without
         }
 
     def task(self, steps="", program=True) -> qemu.Disk:
         """The disk with what root does; with `program` the host program is on it as `originboot`."""
-        self._count += 1
+        self.count += 1
         files = {"rootinit": (GUEST / "rootinit").read_bytes(), "steps": steps}
         if program:
             files["originboot"] = product.stage(self.tree).program.read_bytes()
-        path = self.folder / f"{self._count}-task.raw"
+        path = self.folder / f"{self.count}-task.raw"
         tar_disk(files, path)
         return qemu.Disk("task", path, fmt="raw", readonly=True)
 
