@@ -18,16 +18,32 @@ pub const ADMIN_FILE: &str = "/etc/originboot/originboot.toml";
 /// The folder of the admin's further files.
 pub const ADMIN_FOLDER: &str = "/etc/originboot/conf.d";
 
-/// Tables of a settings file.
-const TABLES: &[&str] = &["policy"];
-/// Keys of `[policy]`.
-const POLICY_KEYS: &[&str] = &["safe", "bounded", "unknown", "unsafe"];
+/// Tables of a settings file, each with its keys.
+const TABLES: &[(&str, &[&str])] =
+    &[("policy", &["safe", "bounded", "unknown", "unsafe"]), ("evidence", &["stamp"]), ("report", &["notify_command"])];
+
+/// Most words of a command.
+const MAX_WORDS: usize = 64;
 
 /// Everything the admin can set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// `[policy]`.
+    /// `[policy]`: travels in the image.
     pub policy: Policy,
+    /// `[evidence] stamp`.
+    pub stamp: StampChoice,
+    /// `[report] notify_command`: program and arguments; empty: mail to root.
+    pub notify_command: Vec<String>,
+}
+
+/// `[evidence] stamp`: whether `originboot install` makes a stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StampChoice {
+    /// `"auto"`: for every cached volume of root's VG.
+    #[default]
+    Auto,
+    /// `"none"`: never.
+    None,
 }
 
 /// Why a settings file cannot be used. Nothing of any layer is used then.
@@ -79,38 +95,21 @@ impl Layer<'_> {
     fn apply(&self, settings: &mut Settings) -> Result<(), SettingsError> {
         let root = DeTable::parse(self.text).map_err(|e| self.error(e.span(), one_line(e.message())))?;
         for (name, value) in root.get_ref() {
-            let span = Some(name.span());
-            if name.get_ref() != "policy" {
-                let reason = match (value.get_ref().is_table(), POLICY_KEYS.contains(&name.get_ref().as_ref())) {
-                    (false, true) => {
-                        format!("key \"{0}\" stands outside its table; write [policy] above it", name.get_ref())
-                    }
-                    (false, false) => format!("unknown key \"{0}\"{1}", name.get_ref(), hint(name.get_ref(), TABLES)),
-                    (true, _) => format!("unknown table [{0}]{1}", name.get_ref(), hint(name.get_ref(), TABLES)),
-                };
-                return Err(self.error(span, reason));
-            }
-            let DeValue::Table(table) = value.get_ref() else {
-                return Err(self.error(span, "\"policy\" is a table; write [policy]".to_owned()));
+            let word = name.get_ref().as_ref();
+            let Some((table, keys)) = TABLES.iter().find(|(table, _)| *table == word) else {
+                return Err(self.error(Some(name.span()), no_table(word, value.get_ref().is_table())));
             };
-            self.policy(table, &mut settings.policy)?;
-        }
-        Ok(())
-    }
-
-    fn policy(&self, table: &DeTable<'_>, policy: &mut Policy) -> Result<(), SettingsError> {
-        for (key, value) in table {
-            let name = key.get_ref().as_ref();
-            if !POLICY_KEYS.contains(&name) {
-                let reason = format!("unknown key \"{name}\" in [policy]{}", hint(name, POLICY_KEYS));
-                return Err(self.error(Some(key.span()), reason));
-            }
-            let Some(word) = value.get_ref().as_str() else {
-                let reason =
-                    format!("{name} is {}, not a word in quotes: \"detach\" or \"hold\"", value.get_ref().type_str());
-                return Err(self.error(Some(value.span()), reason));
+            let DeValue::Table(content) = value.get_ref() else {
+                return Err(self.error(Some(name.span()), format!("\"{table}\" is a table; write [{table}]")));
             };
-            policy.set(name, word).map_err(|e| self.error(Some(value.span()), e.to_string()))?;
+            for (key, value) in content {
+                let name = key.get_ref().as_ref();
+                if !keys.contains(&name) {
+                    let reason = format!("unknown key \"{name}\" in [{table}]{}", hint(name, keys));
+                    return Err(self.error(Some(key.span()), reason));
+                }
+                set(settings, table, name, value.get_ref()).map_err(|reason| self.error(Some(value.span()), reason))?;
+            }
         }
         Ok(())
     }
@@ -118,6 +117,55 @@ impl Layer<'_> {
     fn error(&self, span: Option<std::ops::Range<usize>>, reason: String) -> SettingsError {
         let at = span.map(|span| position(self.text, span.start));
         SettingsError { path: self.path.to_owned(), at, reason }
+    }
+}
+
+/// A name at the top that is no table of ours.
+fn no_table(word: &str, is_table: bool) -> String {
+    let tables: Vec<&str> = TABLES.iter().map(|(table, _)| *table).collect();
+    match (is_table, TABLES.iter().find(|(_, keys)| keys.contains(&word))) {
+        (false, Some((table, _))) => format!("key \"{word}\" stands outside its table; write [{table}] above it"),
+        (false, None) => format!("unknown key \"{word}\"{}", hint(word, &tables)),
+        (true, _) => format!("unknown table [{word}]{}", hint(word, &tables)),
+    }
+}
+
+/// Sets one known key, or says what is wrong with its value.
+fn set(settings: &mut Settings, table: &str, key: &str, value: &DeValue<'_>) -> Result<(), String> {
+    let word = |known: &str| {
+        value.as_str().ok_or_else(|| format!("{key} is {}, not a word in quotes: {known}", value.type_str()))
+    };
+    match (table, key) {
+        ("evidence", _) => {
+            settings.stamp = match word("\"auto\" or \"none\"")? {
+                "auto" => StampChoice::Auto,
+                "none" => StampChoice::None,
+                other => return Err(format!("stamp is \"auto\" or \"none\", not \"{other}\"")),
+            };
+        }
+        ("report", _) => settings.notify_command = command(key, value)?,
+        _ => {
+            settings.policy.set(key, word("\"detach\" or \"hold\"")?).map_err(|e| e.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// A program and its arguments. No shell sees them, and `PATH` is not asked.
+fn command(key: &str, value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let wanted = format!("{key} is a list of words, the program first: [\"/usr/local/bin/tell\", \"--urgent\"]");
+    let DeValue::Array(items) = value else {
+        return Err(format!("{wanted}, not {}", value.type_str()));
+    };
+    let words: Option<Vec<String>> = items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect();
+    let words = words.ok_or_else(|| wanted.clone())?;
+    match words.first() {
+        Some(program) if !program.starts_with('/') => {
+            Err(format!("{key}: \"{program}\" is not a path that begins with /"))
+        }
+        _ if words.len() > MAX_WORDS => Err(format!("{key} has more than {MAX_WORDS} words")),
+        _ if words.iter().any(|word| word.contains('\0')) => Err(format!("{key}: no word may hold a NUL")),
+        _ => Ok(words),
     }
 }
 
@@ -168,6 +216,22 @@ mod tests {
             ),
             ("[policy]\nunknown = true\n", ":2:11: unknown is boolean, not a word in quotes: \"detach\" or \"hold\""),
             ("policy = 1\n", ":1:1: \"policy\" is a table; write [policy]"),
+            ("stamp = \"none\"\n", ":1:1: key \"stamp\" stands outside its table; write [evidence] above it"),
+            ("[evidence]\nstamp = \"no\"\n", ":2:9: stamp is \"auto\" or \"none\", not \"no\""),
+            ("[evidence]\nstamp = false\n", ":2:9: stamp is boolean, not a word in quotes: \"auto\" or \"none\""),
+            (
+                "[report]\nnotify_comand = []\n",
+                ":2:1: unknown key \"notify_comand\" in [report]; did you mean \"notify_command\"?",
+            ),
+            (
+                "[report]\nnotify_command = \"/bin/tell me\"\n",
+                ":2:18: notify_command is a list of words, the program first: [\"/usr/local/bin/tell\", \"--urgent\"], \
+                 not string",
+            ),
+            (
+                "[report]\nnotify_command = [\"tell\"]\n",
+                ":2:18: notify_command: \"tell\" is not a path that begins with /",
+            ),
         ] {
             assert_eq!(read(text).unwrap_err(), format!("/etc/originboot/originboot.toml{expected}"));
         }
@@ -188,7 +252,7 @@ mod tests {
             .collect::<Vec<_>>()
             .join("\n");
         assert_eq!(read(&shown).unwrap(), Settings::default());
-        for key in POLICY_KEYS {
+        for key in TABLES.iter().flat_map(|(_, keys)| *keys) {
             assert!(text.contains(&format!("\n#{key} = ")), "{key}");
         }
     }
@@ -196,15 +260,27 @@ mod tests {
     #[test]
     fn the_manual_has_every_key_with_its_default() {
         let page = include_str!("../../packaging/man/originboot.toml.5");
-        for table in TABLES {
+        for (table, _) in TABLES {
             assert!(page.contains(&format!("\n.SH [{table}]\n")), "{table}");
         }
         let vendor = include_str!("../../hooks/usr/lib/originboot/originboot.toml");
-        for key in POLICY_KEYS {
+        for key in TABLES.iter().flat_map(|(_, keys)| *keys) {
             let line = vendor.lines().find_map(|l| l.strip_prefix(&format!("#{key} = "))).unwrap();
-            let default = line.trim_matches('"');
-            assert!(page.contains(&format!("\n.BR {key} \" (default \\(dq{default}\\(dq)\"\n")), "{key}");
+            let default = line.replace('"', "\\(dq");
+            assert!(page.contains(&format!("\n.BR {key} \" (default {default})\"\n")), "{key}");
         }
+    }
+
+    #[test]
+    fn a_command_is_words_and_a_later_layer_takes_it_back() {
+        let command = |text| read(text).unwrap().notify_command;
+        assert_eq!(command("[report]\nnotify_command = [\"/bin/tell\", \"a b\"]\n"), ["/bin/tell", "a b"]);
+        assert_eq!(read("[evidence]\nstamp = \"none\"\n").unwrap().stamp, StampChoice::None);
+        let layers = [
+            Layer { path: "a", text: "[report]\nnotify_command = [\"/bin/tell\"]\n" },
+            Layer { path: "b", text: "[report]\nnotify_command = []\n" },
+        ];
+        assert_eq!(Settings::from_layers(&layers).unwrap(), Settings::default());
     }
 
     proptest! {

@@ -12,7 +12,7 @@ mod policy;
 pub use bootplan::{BootPlan, BootPlanError, PlannedMount, PlannedPv, PvRole, StackItem};
 pub use cmdline::{CommandLine, Request};
 #[cfg(feature = "cli")]
-pub use file::{ADMIN_FILE, ADMIN_FOLDER, Layer, MAX_SETTINGS, Settings, SettingsError, VENDOR_FILE};
+pub use file::{ADMIN_FILE, ADMIN_FOLDER, Layer, MAX_SETTINGS, Settings, SettingsError, StampChoice, VENDOR_FILE};
 #[cfg(feature = "conf")]
 pub use nearest::{hint, nearest};
 pub use planned::{NoPlan, RootLv, plan_for, role, stack_below};
