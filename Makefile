@@ -37,7 +37,7 @@ deps:
 test: deps lint unit vm-test
 
 unit:
-	$(CARGO) test --locked
+	$(CARGO) test --locked --features seal
 
 # Debian's cargo-web comes without rustfmt and clippy: said, not failed.
 lint:

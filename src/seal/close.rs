@@ -5,13 +5,14 @@ use super::stamp::{Prepared, StampDevice, sealed};
 use crate::device::DevNo;
 use crate::device::dm::CacheStatus;
 
-/// What the child needs of the machine. Nothing in it may open a file, start a program or read from a file system: once
-/// the first device is suspended, whatever is not in memory does not come.
+/// What the child needs of the machine. Nothing in it but [`StampDevice::prepare`] may open a file, start a program or
+/// read from a file system: once the first device is suspended, whatever is not in memory does not come.
 pub trait Closer {
     /// Suspends with a flush, and with the file system on it frozen if it should still be writable after all.
     ///
     /// # Errors
-    /// The kernel's word; then the device is not suspended.
+    /// A sentence; then the device is not suspended. Also when so much time has gone that the parent might not wait for
+    /// the end of it.
     fn suspend(&mut self, device: DevNo) -> Result<(), String>;
 
     /// The target's own word, without making it write.
@@ -53,16 +54,24 @@ impl Step {
     }
 }
 
-/// Suspends `devices` in their order, then writes the stamps of those that are suspended. `prepared` goes with
-/// `devices`. When the first of them, which is root's, cannot be suspended, the rest is left alone too.
-pub fn close(devices: &[Closing], prepared: &[Option<Prepared>], closer: &mut dyn Closer) {
+/// Finds the stamps of `devices`, suspends these in their order, then writes the stamps of those that are suspended. When
+/// the first of them, which is root's, cannot be suspended, the rest is left alone too.
+pub fn close(devices: &[Closing], closer: &mut dyn Closer) {
+    let mut prepared: Vec<Option<Prepared>> = Vec::new();
+    for device in devices {
+        let stamp = closer.stamps().map_or(Ok(None), |stamps| stamps.prepare(device));
+        prepared.push(stamp.unwrap_or_else(|why| {
+            closer.say(&format!("{} gets no stamp: {why}", device.name));
+            None
+        }));
+    }
     let mut closed = Vec::new();
-    for (index, device) in devices.iter().enumerate() {
+    for (device, prepared) in devices.iter().zip(&prepared) {
         closer.tell(Step::Begun);
         match closer.suspend(device.devno) {
             Ok(()) => {
                 closer.tell(Step::Suspended);
-                closed.push((device, prepared.get(index).and_then(Option::as_ref)));
+                closed.push((device, prepared.as_ref()));
             }
             Err(reason) => {
                 closer.tell(Step::Failed);
@@ -133,14 +142,14 @@ pub fn outcome(heard: &[u8]) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{CLOSED, Fake, closing, prepared};
+    use super::super::testing::{CLOSED, Fake, closing};
     use super::*;
 
     #[test]
     fn suspends_in_order_and_stamps_what_is_suspended() {
         let devices = [closing("vg0-root", 2), closing("vg0-home", 5)];
-        let mut fake = Fake::default();
-        close(&devices, &[Some(prepared()), None], &mut fake);
+        let mut fake = Fake { unstamped: vec![5], ..Fake::default() };
+        close(&devices, &mut fake);
         assert_eq!(fake.did, ["suspend 253:2", "suspend 253:5", "stamp CLEAN"]);
         assert_eq!(outcome(&fake.told), Outcome { suspended: 2, pending: false, finished: true });
     }
@@ -148,8 +157,8 @@ mod tests {
     #[test]
     fn a_device_that_is_not_suspended_gets_no_stamp() {
         let devices = [closing("vg0-root", 2), closing("vg0-home", 5)];
-        let mut fake = Fake { refuses: vec![5], ..Fake::default() };
-        close(&devices, &[None, Some(prepared())], &mut fake);
+        let mut fake = Fake { unstamped: vec![2], refuses: vec![5], ..Fake::default() };
+        close(&devices, &mut fake);
         assert_eq!(fake.did, ["suspend 253:2", "suspend 253:5"]);
         assert!(fake.said.iter().any(|line| line.starts_with("vg0-home is not closed: ")), "{:?}", fake.said);
         assert_eq!(outcome(&fake.told), Outcome { suspended: 1, pending: false, finished: true });
@@ -159,7 +168,7 @@ mod tests {
     fn without_root_the_rest_is_left_alone() {
         let devices = [closing("vg0-root", 2), closing("vg0-home", 5)];
         let mut fake = Fake { refuses: vec![2], ..Fake::default() };
-        close(&devices, &[None, None], &mut fake);
+        close(&devices, &mut fake);
         assert_eq!(fake.did, ["suspend 253:2"]);
         assert!(!outcome(&fake.told).is_past());
     }
@@ -170,18 +179,18 @@ mod tests {
             status: Some("0 8 cache 8 1/9 128 5/9 0 0 0 0 0 5 3 1 writethrough 0 smq 0 rw -"),
             ..Fake::default()
         };
-        close(&[closing("vg0-root", 2)], &[Some(prepared())], &mut fake);
+        close(&[closing("vg0-root", 2)], &mut fake);
         assert_eq!(fake.did, ["suspend 253:2", "stamp ARMED"]);
         let mut silent = Fake { status: None, ..Fake::default() };
-        close(&[closing("vg0-root", 2)], &[Some(prepared())], &mut silent);
+        close(&[closing("vg0-root", 2)], &mut silent);
         assert_eq!(silent.did, ["suspend 253:2"]);
     }
 
     #[test]
     fn a_cache_that_could_not_write_is_not_called_closed() {
         let last = |status| {
-            let mut fake = Fake { status, ..Fake::default() };
-            close(&[closing("vg0-root", 2)], &[None], &mut fake);
+            let mut fake = Fake { status, unstamped: vec![2], ..Fake::default() };
+            close(&[closing("vg0-root", 2)], &mut fake);
             fake.said.pop().unwrap()
         };
         assert!(last(Some(CLOSED)).starts_with("vg0-root is closed with 0 dirty blocks"));

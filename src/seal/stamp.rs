@@ -20,14 +20,14 @@ pub struct Prepared {
     pub moment: Moment,
     /// The VG text says that a flush is in progress.
     pub cleaner: bool,
-    /// Every installed boot image arms.
-    pub images_arm: bool,
+    /// Every installed boot image arms; or why that is not known.
+    pub images_arm: Result<(), String>,
 }
 
 /// Where the stamps are. Implemented beside the device's reads and writes, in `sys`.
 pub trait StampDevice {
     /// Opens the physical volume, locks the place, reads both slots. Called before the first suspend, while root can be
-    /// read. `None`: this volume has no stamp.
+    /// read; may take as long as disks do. `None`: this volume has no stamp.
     ///
     /// # Errors
     /// A sentence: no stamp is written for this volume, and it is closed all the same.
@@ -48,9 +48,13 @@ pub trait StampDevice {
 /// # Errors
 /// A sentence why nothing may be written.
 pub fn sealed(prepared: &Prepared, status: &CacheStatus) -> Result<(Write, Vec<String>), String> {
-    let live = Live { status, cleaner: prepared.cleaner, images_arm: prepared.images_arm };
+    let live = Live { status, cleaner: prepared.cleaner, images_arm: prepared.images_arm.is_ok() };
     let before = prepared.slots.basis().map_err(|doubt| doubt.to_string())?;
-    let Sealed { stamp, against } = seal(before, &prepared.moment, &live);
+    let Sealed { stamp, mut against } = seal(before, &prepared.moment, &live);
+    if let (Err(why), Some(last)) = (&prepared.images_arm, against.last_mut()) {
+        // The images are the last of the objections.
+        last.push_str(&format!(" ({why})"));
+    }
     let target = Target {
         place: &prepared.place,
         identity: &prepared.identity,

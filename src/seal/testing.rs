@@ -95,7 +95,7 @@ pub(crate) fn prepared() -> Prepared {
         highest_seqno: moment.seqno,
         moment,
         cleaner: false,
-        images_arm: true,
+        images_arm: Ok(()),
     }
 }
 
@@ -111,6 +111,8 @@ pub(crate) struct Fake {
     pub lock_fails: bool,
     pub sync_fails: bool,
     pub outcome: Outcome,
+    /// Minors without a stamp.
+    pub unstamped: Vec<u32>,
     /// Minors that cannot be suspended.
     pub refuses: Vec<u32>,
     pub status: Option<&'static str>,
@@ -133,6 +135,7 @@ impl Default for Fake {
             lock_fails: false,
             sync_fails: false,
             outcome: Outcome { suspended: 1, pending: false, finished: true },
+            unstamped: Vec::new(),
             refuses: Vec::new(),
             status: Some(CLOSED),
         }
@@ -207,8 +210,9 @@ impl Closer for Fake {
 }
 
 impl StampDevice for Fake {
-    fn prepare(&mut self, _device: &Closing) -> Result<Option<Prepared>, String> {
-        Ok(Some(prepared()))
+    fn prepare(&mut self, device: &Closing) -> Result<Option<Prepared>, String> {
+        assert!(self.did.is_empty(), "root can be read");
+        Ok((!self.unstamped.contains(&device.devno.minor)).then(prepared))
     }
 
     fn write(&mut self, write: &Write) -> Result<(), String> {

@@ -66,7 +66,6 @@ def key(text: str, tree: pathlib.Path, known: dict) -> str:
     return digest(
         text,
         product.stage(tree).key,
-        product.seal(tree).key if chosen.seal else "",
         base.base(system).key,
         chosen.file.read_bytes(),
         digest_tree(VM_DIR / "harness", VM_DIR / "guest"),

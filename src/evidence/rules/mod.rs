@@ -93,7 +93,7 @@ fn objections(live: &Live<'_>, moment: &Moment) -> Vec<String> {
         found.push("a flush is in progress".to_owned());
     }
     if !live.images_arm {
-        found.push("an installed boot image would open the cache without arming the stamp".to_owned());
+        found.push("not every installed boot image is known to arm the stamp".to_owned());
     }
     found
 }

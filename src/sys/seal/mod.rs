@@ -1,6 +1,7 @@
 //! The machine at the end of its shutdown, as a [`Shutdown`].
 
 mod child;
+mod stamps;
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -17,9 +18,10 @@ use super::shield::Shield;
 use crate::device::DevNo;
 use crate::device::dm::CacheStatus;
 use crate::seal::{
-    Caller, Closer, Closing, Facts, Outcome, Prepared, Process, Shutdown, StampDevice, Step, Verb, close, outcome,
+    Caller, Closer, Closing, Facts, Outcome, Process, Shutdown, StampDevice, Step, Verb, close, outcome,
 };
 use child::in_child;
+pub use stamps::Stamps;
 
 /// Between two looks at the processes.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -52,20 +54,6 @@ impl Machine {
             stamps,
             shield: None,
         }
-    }
-
-    /// What the stamps of these devices need, read while root can be read.
-    fn prepare(&mut self, devices: &[Closing]) -> Vec<Option<Prepared>> {
-        let Some(mut stamps) = self.stamps.take() else { return devices.iter().map(|_| None).collect() };
-        let mut prepared = Vec::new();
-        for device in devices {
-            prepared.push(stamps.prepare(device).unwrap_or_else(|why| {
-                self.say(&format!("seal: no stamp for {}: {why}", device.name), true);
-                None
-            }));
-        }
-        self.stamps = Some(stamps);
-        prepared
     }
 }
 
@@ -116,18 +104,18 @@ impl Shutdown for Machine {
     }
 
     fn close(&mut self, devices: &[Closing], limit: Duration) -> Result<Outcome, String> {
-        let prepared = self.prepare(devices);
         let Some(control) = &self.control else { return Err("/dev/mapper/control cannot be opened".to_owned()) };
         // From here to the end: Ctrl-C on the console of sysvinit would leave a machine without root that nobody takes
         // down. The child has it from its parent.
         self.shield = Some(Shield::raise());
         let mut stamps = self.stamps.take();
-        let log = &self.log;
+        let log = self.log.as_ref();
+        let latest = Instant::now() + limit / 2;
         let heard = in_child(limit, |parent| {
             // Locks are not inherited, pages are: this one only keeps what comes.
             let _ = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE);
             let stamps = stamps.as_deref_mut();
-            close(devices, &prepared, &mut Child { control, log: log.as_ref(), parent, stamps });
+            close(devices, &mut Child { control, log, parent, stamps, latest });
         })?;
         Ok(outcome(&heard))
     }
@@ -155,10 +143,15 @@ struct Child<'a> {
     log: Option<&'a File>,
     parent: &'a mut File,
     stamps: Option<&'a mut (dyn StampDevice + 'static)>,
+    /// No suspend begins after this: the parent may have given up by then, and whoever takes the machine down needs root.
+    latest: Instant,
 }
 
 impl Closer for Child<'_> {
     fn suspend(&mut self, device: DevNo) -> Result<(), String> {
+        if Instant::now() > self.latest {
+            return Err("the disks took too long to answer".to_owned());
+        }
         // The kernel's sentence from a table in this program: no catalogue is looked for.
         self.control.suspend(device).map_err(|errno| errno.desc().to_owned())
     }

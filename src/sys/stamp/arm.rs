@@ -4,15 +4,15 @@
 //! and a crash kernel opens the cache like any other.
 
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use super::{Lock, Pv, write};
+use super::{Aim, Lock, Pv, aim, write};
 use crate::backend::{self, CacheSet};
 use crate::decide::unfenced;
 use crate::device::lvm::{Id, VgSeen};
 use crate::device::{Content, Inventory};
-use crate::evidence::rules::{self, Arm, Arming, Moment};
-use crate::evidence::{CacheDevice, Doubt, Identity, Target, cmeta_of, fences, stamp_of};
+use crate::evidence::rules::{self, Arm, Arming};
+use crate::evidence::{CacheDevice, Doubt, Target, cmeta_of, fences};
 use crate::sys::root::Root;
 use crate::sys::scan::{ScanOptions, scan};
 
@@ -83,30 +83,18 @@ fn one(
     dir: &Path,
     limit: Duration,
 ) -> Result<Option<u64>, String> {
-    let vg = &group.vg;
-    let (_, place, _) = stamp_of(inventory, vg, set)?;
-    if let Some(conflict) = &group.conflict {
-        return Err(format!("two texts of {} have the same seqno: {conflict}", vg.name));
-    }
-    if let Some(damage) = group.damaged.first() {
-        return Err(format!("a text of {} cannot be read, and may be newer: {damage}", vg.name));
-    }
-    let identity = Identity::new(vg, set, &place).ok_or("the VG text lacks the cache")?;
-    let boot_id = inventory.evidence.boot_id.ok_or("the kernel does not say which boot this is")?;
-    let moment =
-        Moment { boot_id, time: now(), seqno: vg.seqno, mode: set.mode, mount: inventory.evidence.mark(&set.lv_id) };
+    let Aim { place, identity, moment, device } = aim(inventory, group, set)?;
     let readable: Vec<Id> = inventory.pvs().map(|(_, scan)| scan.label.id).collect();
     let arming = Arming {
         set,
         readable: &readable,
-        cmeta: cmeta_of(inventory, vg, set),
+        cmeta: cmeta_of(inventory, &group.vg, set),
         devices: &cache_devices(inventory, set),
-        fences: &fences(inventory, vg),
+        fences: &fences(inventory, &group.vg),
     };
-    let (device, _) = inventory.pv(&place.pv).ok_or("the physical volume of the stamp is gone")?;
     let lock = Lock::take(dir, limit)?;
     let pv = Pv::open(root, device)?;
-    let target = Target { place: &place, identity: &identity, seqno: vg.seqno, highest_seqno: vg.seqno };
+    let target = Target { place: &place, identity: &identity, seqno: moment.seqno, highest_seqno: moment.seqno };
     write(&lock, &pv, target, |before| match rules::arm(before, &moment, &arming) {
         Arm::Write(stamp) => Ok(Some(*stamp)),
         Arm::Armed => Ok(None),
@@ -123,12 +111,6 @@ pub fn cache_devices(inventory: &Inventory, set: &CacheSet) -> Vec<CacheDevice> 
     let devices = set.cache_pvs.iter().filter_map(|id| inventory.pv(id)).map(|(device, _)| device);
     let disks = devices.flat_map(|device| inventory.disks_below(&device.name));
     disks.map(|disk| CacheDevice::new(&disk.hardware.model, &disk.hardware.serial, &disk.hardware.wwn)).collect()
-}
-
-/// Seconds since 1970 by the machine's clock; 0 before.
-#[must_use]
-pub fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

@@ -4,12 +4,14 @@
 //! Every change of a stamp goes through [`write`]: under a lock, after reading the record again, only where
 //! [`Slots::prepare`](crate::evidence::Slots::prepare) allows it, flushed, and read back.
 
+mod aim;
 mod arm;
 mod device;
 mod fence;
 mod lock;
 
-pub use arm::{ArmRun, arm, cache_devices, now};
+pub use aim::{Aim, aim, now};
+pub use arm::{ArmRun, arm, cache_devices};
 pub use device::{Pv, write};
 pub use fence::fence;
 pub use lock::Lock;
@@ -17,4 +19,4 @@ pub use lock::Lock;
 #[cfg(test)]
 #[allow(dead_code, reason = "shared with the tests of the command, which use the rest")]
 #[path = "../../../tests/support/host.rs"]
-mod host;
+pub(super) mod host;

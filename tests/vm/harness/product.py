@@ -45,6 +45,8 @@ class Stage:
                 else:
                     work.rename(self.path)
         self.program = self.path / "usr/bin/originboot"
+        # It gets into no image.
+        self.seal = self.path / "usr/libexec/originboot/originboot-seal"
         if not self.program.is_file():
             raise Broken("make install put no usr/bin/originboot into DESTDIR")
         self.dump_key = digest_tree(*[tree / name for name in DUMP_SOURCES if (tree / name).exists()])
@@ -54,28 +56,6 @@ class Stage:
 def stage(tree: pathlib.Path = TREE) -> Stage:
     """The product of `tree`, built once per process."""
     return Stage(tree)
-
-
-class Seal:
-    """originboot-seal of a tree; `key` names its contents. Not part of the installed tree yet: built here."""
-
-    def __init__(self, tree: pathlib.Path):
-        with locked(f"stage-{digest(os.environ.get('CARGO_TARGET_DIR') or str(tree))}"):
-            work = cache() / "stage" / f".seal-{os.getpid()}"
-            shutil.rmtree(work, ignore_errors=True)
-            run(["make", "--no-print-directory", "install-seal", f"DESTDIR={work}"], cwd=tree, timeout=3600)
-            body = (work / "usr/libexec/originboot/originboot-seal").read_bytes()
-            shutil.rmtree(work)
-        self.key = digest(body)
-        self.program = cache() / "stage" / f"seal-{self.key}"
-        with locked("stage"):
-            self.program.write_bytes(body)
-
-
-@functools.cache
-def seal(tree: pathlib.Path = TREE) -> Seal:
-    """The seal of `tree`, built once per process."""
-    return Seal(tree)
 
 
 def snapshot(product: Stage, layout: Layout, system) -> pathlib.Path:

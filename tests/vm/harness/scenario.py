@@ -27,19 +27,17 @@ class Scenario:
     file: pathlib.Path
     # Variants that run only when they are named (every cut of 91), not with `make vm-all`.
     hidden: tuple = ()
-    # It uses originboot-seal, which is not in the installed tree.
-    seal: bool = False
 
 
 REGISTRY = {}
 
 
-def scenario(name: str, variants=(), hidden=(), seal=False):
+def scenario(name: str, variants=(), hidden=()):
     """Register the decorated function as a scenario."""
 
     def register(function):
         file = pathlib.Path(function.__code__.co_filename)
-        REGISTRY[name] = Scenario(name, function, tuple(variants), file, tuple(hidden), seal)
+        REGISTRY[name] = Scenario(name, function, tuple(variants), file, tuple(hidden))
         return function
 
     return register

@@ -35,7 +35,7 @@ def boot(
     cut."""
     task = {"fullinit": (GUEST / "fullinit").read_bytes(), "steps": steps, **(files or {})}
     if seal:
-        task["originboot-seal"] = product.seal(vm.tree).program.read_bytes()
+        task["originboot-seal"] = product.stage(vm.tree).seal.read_bytes()
     vm.count += 1
     path = vm.folder / f"{vm.count}-task.raw"
     tar_disk(task, path)

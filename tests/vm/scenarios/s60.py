@@ -18,7 +18,7 @@ before() {
 """
 
 
-@scenario("60-seal-poweroff", variants=("debian12", "writeback", "writeback-dirty"), seal=True)
+@scenario("60-seal-poweroff", variants=("debian12", "writeback", "writeback-dirty"))
 def run(vm):
     if vm.variant == "writeback-dirty":
         layout, image = prepare(vm, "writeback")

@@ -5,7 +5,7 @@ from harness.scenario import scenario
 from harness.shutdown import CLOSED, STOP, boot, closed, nothing_dirty, orderly, prepare
 
 
-@scenario("61-seal-reboot", variants=("again", "halt"), seal=True)
+@scenario("61-seal-reboot", variants=("again", "halt"))
 def run(vm):
     if vm.variant == "":
         orderly(vm, "reboot")

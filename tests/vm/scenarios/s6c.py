@@ -17,7 +17,7 @@ stop() {
 """
 
 
-@scenario("6c-seal-kexec", seal=True)
+@scenario("6c-seal-kexec")
 def run(vm):
     layout, image = prepare(vm)
     attached = vm.disks(layout)

@@ -27,7 +27,7 @@ END
 DONE = r"sibling: has read [1-9]"
 
 
-@scenario("6d-seal-slow-sibling", variants=("never-ends",), seal=True)
+@scenario("6d-seal-slow-sibling", variants=("never-ends",))
 def run(vm):
     layout, image = prepare(vm)
     attached = vm.disks(layout)
