@@ -102,6 +102,8 @@ pub struct Assessment {
     pub verdict: Verdict,
     /// What it rests on, most telling first.
     pub evidence: Vec<Evidence>,
+    /// A person has agreed, for just this case, to go on without what may be on the cache only.
+    pub accepted: bool,
 }
 
 /// One fact and where it was read.

@@ -1,6 +1,7 @@
 //! One VG with physical volumes gone: what each of its LVs would be worth.
 
 use crate::backend::{self, Assessment, CacheSet};
+use crate::decide::Verdict;
 use crate::device::lvm::{Id, Lv, Vg, VgSeen};
 use crate::device::{Found, Inventory};
 
@@ -81,6 +82,16 @@ impl<'a> Case<'a> {
     /// The state of a visible LV.
     pub fn state_of(&self, name: &str) -> Option<&LvState> {
         self.lvs.iter().find(|c| c.lv.name == name).map(|c| &c.state)
+    }
+
+    /// A person has agreed to go on without just what is gone: so says the stamp of each cache that may hold something,
+    /// and nothing else is gone.
+    pub fn accepted(&self) -> bool {
+        let doubtful = || self.sets.iter().filter(|(_, a)| a.verdict != Verdict::Safe);
+        let named = |id: &Id| doubtful().any(|(set, _)| set.cache_pvs.contains(id));
+        doubtful().next().is_some()
+            && doubtful().all(|(_, a)| a.accepted)
+            && self.gone.iter().all(|id| named(id) && !self.group.present.contains(id))
     }
 
     /// LVs whose own data is gone.

@@ -259,6 +259,17 @@ impl Look<'_> {
         *token == compose::token_of(self.case)
     }
 
+    /// Consent is in the stamp, and the reader of the console asks for nothing else in this boot.
+    fn accepted(&self) -> bool {
+        matches!(self.s.line.request, Request::Auto | Request::Detach { .. }) && self.case.accepted()
+    }
+
+    /// By policy, by this case's token, or by the consent in the stamp.
+    fn may_detach(&self, verdict: Verdict) -> bool {
+        let by_policy = self.s.plan.policy.action(verdict) == Action::Detach && !self.hold_is_asked();
+        by_policy || self.token_fits() || self.accepted()
+    }
+
     /// Root does not stand on what is missing: it needs no VG write, whatever becomes of the others.
     fn plain_root(&self, pending: bool, locked: Option<Veto>) -> Decision {
         if self.hold_is_asked() {
@@ -273,10 +284,7 @@ impl Look<'_> {
             return self.refuse_at_deadline(veto);
         }
         let allowed = !self.case.sets.is_empty();
-        let verdict = self
-            .detachable(locked)
-            .ok()
-            .filter(|verdict| allowed && (self.s.plan.policy.action(*verdict) == Action::Detach || self.token_fits()));
+        let verdict = self.detachable(locked).ok().filter(|verdict| allowed && self.may_detach(*verdict));
         match verdict {
             // Rule 2: all cached LVs of the VG are planned before root comes up, nobody asks again afterwards.
             Some(verdict) => {
@@ -297,8 +305,7 @@ impl Look<'_> {
             Ok(verdict) => verdict,
             Err(vetoes) => return self.without_vg_write(sets, deadline, vetoes),
         };
-        let by_policy = self.s.plan.policy.action(verdict) == Action::Detach && !self.hold_is_asked();
-        if by_policy || self.token_fits() {
+        if self.may_detach(verdict) {
             let at = if verdict == Verdict::Safe && !pending { soon } else { deadline };
             if self.clock.now < at {
                 return self.wait(at);

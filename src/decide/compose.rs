@@ -5,7 +5,7 @@ use super::rules::Veto;
 use super::{Decision, Plan, Refusal, Situation, Step, StepAction, Verdict, fence, token};
 use crate::backend::{self, CacheSet, Evidence, Layout};
 use crate::device::lvm::{Id, Lv, SegmentKind};
-use crate::settings::{BootPlan, PlannedPv, Request};
+use crate::settings::{Action, BootPlan, PlannedPv, Request};
 
 /// Code of the veto that an LV beside root would be lost.
 pub(super) const LOST: &str = "LV_LOST";
@@ -145,7 +145,10 @@ pub(super) fn detach(s: &Situation<'_>, case: &Case<'_>, root: &Lv, verdict: Ver
             )
         }
         (_, Verdict::Safe) => "verdict SAFE: the origin holds everything that was flushed".to_owned(),
-        _ => format!("verdict {verdict}; the policy on this machine is to detach"),
+        _ if s.plan.policy.action(verdict) == Action::Detach => {
+            format!("verdict {verdict}; the policy on this machine is to detach")
+        }
+        _ => format!("verdict {verdict}; it was accepted for this case that what was only on the SSD is given up"),
     });
     Decision::Act(Box::new(plan(case, verdict, reasons, steps)))
 }

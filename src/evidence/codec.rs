@@ -13,9 +13,11 @@
 //! | 88 | 1 | state: 0 UNKNOWN, 1 ARMED, 2 CLEAN |
 //! | 89 | 1 | cache mode: 0 writethrough, 1 writeback, 2 passthrough |
 //! | 90 | 1 | mode to go back to, or 255 |
-//! | 91 | 1 | bits: 0 opened clean, 1 closed, 2 mount known, 3 acceptance |
+//! | 91 | 1 | bits: 0 opened clean, 1 closed, 2 mount known, 3 acceptance, 4 mount of the acceptance known |
 //! | 92 | 5 × 1 | counts: origin PVs, cache PVs, fences, PVs of the acceptance, cache devices |
-//! | 97 | 15 | zero |
+//! | 97 | 3 | zero |
+//! | 100, 104 | 4 | acceptance: mount time, mount count |
+//! | 108 | 4 | zero |
 //! | 112 | 16 | boot id |
 //! | 128 | 4 × 32 | ids: VG, cached LV, pool or cachevol, PV that carries the stamp |
 //! | 256 | 64 × 32 | ids in the order of the counts |
@@ -48,6 +50,7 @@ const OPENED_CLEAN: u8 = 1;
 const CLOSED: u8 = 2;
 const MOUNT: u8 = 4;
 const ACCEPT: u8 = 8;
+const ACCEPT_MOUNT: u8 = 16;
 
 const MODES: [CacheMode; 3] = [CacheMode::Writethrough, CacheMode::Writeback, CacheMode::Passthrough];
 const STATES: [State; 3] = [State::Unknown, State::Armed, State::Clean];
@@ -87,15 +90,18 @@ impl Stamp {
         for (number, at) in numbers.into_iter().zip((24..).step_by(8)) {
             put(&mut slot, at, &number.to_le_bytes());
         }
-        if let Some(mark) = self.mount {
-            put(&mut slot, 80, &mark.time.to_le_bytes());
-            put(&mut slot, 84, &u32::from(mark.count).to_le_bytes());
+        let of_accept = self.accept.as_ref().and_then(|a| a.mount);
+        for (mark, at) in [(self.mount, 80), (of_accept, 100)] {
+            let Some(mark) = mark else { continue };
+            put(&mut slot, at, &mark.time.to_le_bytes());
+            put(&mut slot, at + 4, &u32::from(mark.count).to_le_bytes());
         }
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
         let bits = bit(self.opened_clean, OPENED_CLEAN)
             | bit(self.closed, CLOSED)
             | bit(self.mount.is_some(), MOUNT)
-            | bit(self.accept.is_some(), ACCEPT);
+            | bit(self.accept.is_some(), ACCEPT)
+            | bit(of_accept.is_some(), ACCEPT_MOUNT);
         let back = self.return_to.map_or(NO_MODE, |mode| code(&MODES, &mode));
         put(&mut slot, 88, &[code(&STATES, &self.state), code(&MODES, &self.mode), back, bits]);
         // At most MAX_IDS, see above.
@@ -148,8 +154,13 @@ impl Stamp {
         };
         let fences = ids.take(fences)?;
         let absent = ids.take(absent)?;
-        let mark =
-            || MountMark { time: u32::from_le_bytes(array(slot, 80)), count: u16::from_le_bytes(array(slot, 84)) };
+        let mark = |bit: u8, at| {
+            let mark = || MountMark {
+                time: u32::from_le_bytes(array(slot, at)),
+                count: u16::from_le_bytes(array(slot, at + 4)),
+            };
+            (bits & bit != 0).then(mark)
+        };
         Ok(Self {
             generation: number(24),
             identity,
@@ -162,10 +173,15 @@ impl Stamp {
             dirty: Some(number(48)).filter(|dirty| *dirty != NOT_KNOWN),
             boot_id: BootId(array(slot, 112)),
             time: number(40),
-            mount: (bits & MOUNT != 0).then(mark),
+            mount: mark(MOUNT, 80),
             devices: (DEVICES..).step_by(DEVICE).take(usize::from(devices)).map(|at| device(slot, at)).collect(),
             fences,
-            accept: (bits & ACCEPT != 0).then(|| Accept { seqno: number(64), generation: number(72), absent }),
+            accept: (bits & ACCEPT != 0).then(|| Accept {
+                seqno: number(64),
+                generation: number(72),
+                absent,
+                mount: mark(ACCEPT_MOUNT, 100),
+            }),
         })
     }
 }

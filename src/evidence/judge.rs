@@ -197,7 +197,7 @@ fn is_accepted(facts: &Facts<'_>) -> bool {
     };
     let absent = |id: &&Id| !facts.present.contains(id);
     let absent: Vec<Id> = facts.set.cache_pvs.iter().filter(absent).copied().collect();
-    newest.identity.differs(&identity).is_none() && accepted(newest, facts.vg.seqno, &absent)
+    newest.identity.differs(&identity).is_none() && accepted(newest, facts.vg.seqno, &absent, facts.mount)
 }
 
 #[cfg(test)]

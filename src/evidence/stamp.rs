@@ -78,6 +78,8 @@ pub struct Accept {
     pub generation: u64,
     /// The cache PVs that were absent, sorted.
     pub absent: Vec<Id>,
+    /// The file system's mark on the origin then: whoever mounts it voids the consent, also an image that does not arm.
+    pub mount: Option<MountMark>,
 }
 
 /// Why bytes with the right magic and checksum are no stamp, or a stamp does not fit a slot.

@@ -11,5 +11,5 @@ use crate::device::lvm::VgSeen;
 /// The verdict for one cache set.
 pub(super) fn assess(inventory: &Inventory, group: &VgSeen, set: &CacheSet) -> Assessment {
     let judgement = crate::evidence::judge_set(inventory, group, set);
-    Assessment { verdict: judgement.verdict, evidence: judgement.evidence }
+    Assessment { verdict: judgement.verdict, evidence: judgement.evidence, accepted: judgement.accepted }
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::evidence::testing::{earlier, other_id, ssd, stamp};
+use crate::evidence::testing::{earlier, mark, other_id, ssd, stamp};
 
 fn read(bytes: &[u8]) -> SlotRead {
     SlotRead::parse(Ok(bytes))
@@ -28,7 +28,7 @@ fn full() -> Stamp {
         return_to: Some(CacheMode::Writeback),
         dirty: Some(12),
         fences: vec![other_id(), ssd()],
-        accept: Some(Accept { seqno: 9, generation: 4, absent: vec![ssd()] }),
+        accept: Some(Accept { seqno: 9, generation: 4, absent: vec![ssd()], mount: mark() }),
         devices: vec![CacheDevice::new("ACME SSD", "S/N é", "eui.0025"), CacheDevice::default()],
         ..stamp(State::Clean, earlier())
     }
@@ -40,7 +40,8 @@ fn fields_stand_where_the_table_says() {
     assert_eq!((bytes.len(), &bytes[..16]), (4096, b"originboot stamp".as_slice()));
     let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
     assert_eq!([24, 32, 40, 48, 56, 64, 72].map(number), [5, 6, 1_764_000_000, 12, 40, 9, 4]);
-    assert_eq!(bytes[80..97], [0, 129, 36, 105, 12, 0, 0, 0, 2, 0, 1, 15, 1, 1, 2, 1, 2]);
+    assert_eq!(bytes[80..97], [0, 129, 36, 105, 12, 0, 0, 0, 2, 0, 1, 31, 1, 1, 2, 1, 2]);
+    assert_eq!(bytes[100..112], [0, 129, 36, 105, 12, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(bytes[112..128], [3; 16]);
     assert_eq!(&bytes[128..160], b"vgvgvg00000000000000000000000000");
     assert_eq!(&bytes[224..256], b"hddhdd00000000000000000000000001");
@@ -154,15 +155,12 @@ fn any_stamp() -> impl Strategy<Value = Stamp> {
     let mode = || prop::sample::select(MODES.to_vec());
     let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), prop::option::of(0..u64::MAX));
     let said = (prop::sample::select(STATES.to_vec()), any::<bool>(), any::<bool>(), mode(), prop::option::of(mode()));
-    let accept = (any::<u64>(), any::<u64>(), ids(8)).prop_map(|(seqno, generation, absent)| Accept {
-        seqno,
-        generation,
-        absent,
-    });
-    let mount = (any::<u32>(), any::<u16>()).prop_map(|(time, count)| MountMark { time, count });
+    let mount = || (any::<u32>(), any::<u16>()).prop_map(|(time, count)| MountMark { time, count });
+    let accept = (any::<u64>(), any::<u64>(), ids(8), prop::option::of(mount()))
+        .prop_map(|(seqno, generation, absent, mount)| Accept { seqno, generation, absent, mount });
     let rest = (
         any::<[u8; 16]>(),
-        prop::option::of(mount),
+        prop::option::of(mount()),
         prop::collection::vec(any_device(), 0..=4),
         ids(16),
         prop::option::of(accept),

@@ -76,7 +76,7 @@ pub fn contradicts(stamp: &Stamp, moment: &Moment) -> bool {
 mod tests {
     use super::*;
     use crate::evidence::stamp::Accept;
-    use crate::evidence::testing::{ARMED_HERE, cmeta, earlier, hdd, moment, other_id, set, ssd, stamp};
+    use crate::evidence::testing::{ARMED_HERE, cmeta, earlier, hdd, mark, moment, other_id, set, ssd, stamp};
 
     fn see(before: &Stamp, readable: &[Id], clean: bool, fences: &[Id]) -> Arm {
         let (set, cmeta) = (set(), cmeta(clean, false));
@@ -150,7 +150,8 @@ mod tests {
     fn fences_stay_and_an_acceptance_is_void() {
         let mut before = stamp(State::Clean, earlier());
         before.fences = vec![other_id()];
-        let consent = Accept { seqno: before.seqno, generation: before.generation - 1, absent: vec![ssd()] };
+        let consent =
+            Accept { seqno: before.seqno, generation: before.generation - 1, absent: vec![ssd()], mount: mark() };
         before.accept = Some(consent.clone());
         let next = written(see(&before, &[hdd(), ssd()], true, &[]));
         assert_eq!((next.fences, next.accept), (vec![other_id()], None));

@@ -60,13 +60,13 @@ fn kept(before: &Stamp, moment: &Moment) -> Stamp {
 mod tests {
     use super::*;
     use crate::evidence::stamp::{Accept, State};
-    use crate::evidence::testing::{earlier, moment, other_id, ssd, stamp};
+    use crate::evidence::testing::{earlier, mark, moment, other_id, ssd, stamp};
 
     #[test]
     fn a_fence_stands_in_every_later_generation() {
         let before = Stamp {
             fences: vec![other_id()],
-            accept: Some(Accept { seqno: 6, generation: 4, absent: vec![ssd()] }),
+            accept: Some(Accept { seqno: 6, generation: 4, absent: vec![ssd()], mount: mark() }),
             ..stamp(State::Clean, earlier())
         };
         let next = fence(&before, &moment(), ssd(), &[]).unwrap().unwrap();
