@@ -33,7 +33,11 @@ struct Answer {
 
 pub(super) fn run(look: &Look, json: bool) -> anyhow::Result<Outcome> {
     let (root, inventory) = look.inventory()?;
-    let answer = answer(&root, &inventory)?;
+    let mut answer = answer(&root, &inventory)?;
+    if let Some(what) = super::status::unacknowledged(&root) {
+        answer.why.insert(0, format!("{what}, and nobody has taken note of it"));
+        answer.next.insert(0, "originboot status".to_owned());
+    }
     if json {
         out::json(&answer)?;
     } else {
@@ -206,7 +210,9 @@ impl Answer {
         self.why.extend(super::evidence::line(inventory, &group.vg, set));
         let create = format!("originboot evidence create {}", group.vg.name);
         let none = crate::evidence::stamp_of(inventory, &group.vg, set).is_err();
-        if none && set.mode == CacheMode::Writethrough && !self.next.contains(&create) {
+        // What is not installed yet makes the stamp when it is.
+        let later = self.next.iter().any(|next| next == INSTALL);
+        if none && set.mode == CacheMode::Writethrough && !later && !self.next.contains(&create) {
             self.next.push(create);
         }
     }

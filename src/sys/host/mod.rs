@@ -2,12 +2,14 @@
 //! the files it keeps.
 
 mod files;
+mod hand_over;
 mod kernel;
 mod settings;
 mod state;
 mod tools;
 
-pub use files::{FilesError, Kept, make_dir, remove_file, write_atomic};
+pub use files::{FilesError, Kept, make_dir, remove_file, write_atomic, write_public};
+pub use hand_over::hand_over;
 pub use kernel::{KernelTexts, kernels};
 pub use settings::read_settings;
 pub use state::{
