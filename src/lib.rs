@@ -14,6 +14,8 @@
 //! Three programs are built from this library: `originboot` (feature `cli`) runs on the host, `originboot-early`
 //! (feature `early`) in the initramfs, `originboot-seal` (feature `seal`) as the last act of shutdown.
 
+#[cfg(any(test, feature = "cli"))]
+pub mod agent;
 pub mod backend;
 pub mod decide;
 pub mod device;

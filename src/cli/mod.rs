@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the host program reads and writes what it is told to")]
 
+mod agent;
 mod check;
 mod evidence;
 mod explain;
@@ -51,6 +52,7 @@ pub struct Cli {
 /// One line for each command; the doc comments of their `Args` are the help.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Agent(agent::Args),
     Check(check::Args),
     Evidence(evidence::Args),
     Explain(explain::Args),
@@ -66,6 +68,7 @@ enum Command {
 impl Command {
     fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Agent(args) => args.run(),
             Self::Check(args) => args.run(),
             Self::Evidence(args) => args.run(),
             Self::Explain(args) => args.run(),

@@ -52,9 +52,25 @@ nix::ioctl_readwrite!(
     [u8; HEADER]
 );
 
+#[cfg(feature = "cli")]
+nix::ioctl_readwrite!(
+    #[doc = "`DM_DEV_ARM_POLL`: the control node is ready to be read when the next event of any device comes."]
+    dm_dev_arm_poll,
+    0xfd,
+    16,
+    [u8; HEADER]
+);
+
 /// An open control node.
 #[derive(Debug)]
 pub struct Control(File);
+
+#[cfg(feature = "cli")]
+impl std::os::fd::AsFd for Control {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 /// What is asked of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +122,27 @@ impl Control {
         let mut bytes: Vec<u8> = buffer.into_iter().flat_map(u64::to_ne_bytes).collect();
         bytes.truncate(size);
         Some(bytes)
+    }
+
+    /// From here on `poll` says that the control node can be read as soon as a target of any device has an event, or a
+    /// device was made, renamed or removed (drivers/md/dm-ioctl.c:dm_poll; Linux 4.14).
+    ///
+    /// # Errors
+    /// The kernel's word.
+    #[cfg(feature = "cli")]
+    pub fn arm_poll(&self) -> Result<(), nix::errno::Errno> {
+        use nix::errno::Errno;
+        let header = header(HEADER, 0, DevNo::default()).ok_or(Errno::EINVAL)?;
+        // u64s, because the kernel's structure holds u64s.
+        let mut buffer = [0_u64; HEADER / 8];
+        for (word, bytes) in buffer.iter_mut().zip(header.as_chunks().0) {
+            *word = u64::from_ne_bytes(*bytes);
+        }
+        let pointer = buffer.as_mut_ptr().cast::<[u8; HEADER]>();
+        #[expect(unsafe_code, reason = "DM_DEV_ARM_POLL has no safe wrapper")]
+        // SAFETY: the buffer is HEADER bytes long, aligned for u64, and says so in data_size; the kernel writes no more
+        // than data_size bytes (drivers/md/dm-ioctl.c:ctl_ioctl, copy_to_user).
+        unsafe { dm_dev_arm_poll(self.0.as_raw_fd(), pointer) }.map(drop)
     }
 
     /// Suspends a device. Comes back when all I/O under way has ended and the target has written what it keeps: a cache

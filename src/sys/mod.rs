@@ -19,5 +19,7 @@ pub mod seal;
 pub mod shield;
 pub mod snapshot;
 pub mod stamp;
+#[cfg(feature = "cli")]
+pub mod watch;
 
 pub use root::{Root, SysError};

@@ -60,6 +60,15 @@ pub fn image_is_built(root: &Root, release: &str) -> bool {
     })
 }
 
+/// Whether the image in `/boot` is the one that was built from what is kept for this kernel, and arms the stamp: the hook
+/// that puts the rule into it left the word `arms`, which stands below the sums.
+#[must_use]
+pub fn image_arms(root: &Root, release: &str) -> bool {
+    let note = root.read(&format!("{STATE}/{GENERATED}/{release}/{IMAGE_NOTE}"), MAX_STATE).ok().flatten();
+    let arms = note.is_some_and(|note| String::from_utf8_lossy(&note).lines().nth(2) == Some("arms"));
+    arms && image_is_built(root, release)
+}
+
 /// Kernels that have a folder of rendered files.
 #[must_use]
 pub fn generated_kernels(root: &Root) -> Vec<String> {

@@ -6,12 +6,16 @@
 
 mod aim;
 mod arm;
+#[cfg(feature = "cli")]
+mod change;
 mod device;
 mod fence;
 mod lock;
 
 pub use aim::{Aim, aim, now};
 pub use arm::{ArmRun, arm, cache_devices};
+#[cfg(feature = "cli")]
+pub use change::change;
 pub use device::{Pv, write};
 pub use fence::fence;
 pub use lock::Lock;

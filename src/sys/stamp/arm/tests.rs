@@ -4,6 +4,7 @@ use super::*;
 use crate::device::lvm::CacheMode;
 use crate::evidence::testing::{WRITETHROUGH, earlier, hdd, mark, other_id, place, set, ssd, stamp, with_stamp_lv};
 use crate::evidence::{BootId, SlotRead, Slots, Stamp, State};
+use crate::sys::stamp::Lock;
 use crate::sys::stamp::host::{Host, physical_volume};
 
 const BOOT: &str = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0";
