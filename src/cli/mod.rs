@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the host program reads and writes what it is told to")]
 
+mod accept;
 mod agent;
 mod check;
 mod evidence;
@@ -52,6 +53,7 @@ pub struct Cli {
 /// One line for each command; the doc comments of their `Args` are the help.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Accept(accept::Args),
     Agent(agent::Args),
     Check(check::Args),
     Evidence(evidence::Args),
@@ -68,6 +70,7 @@ enum Command {
 impl Command {
     fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Accept(args) => args.run(),
             Self::Agent(args) => args.run(),
             Self::Check(args) => args.run(),
             Self::Evidence(args) => args.run(),

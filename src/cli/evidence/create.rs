@@ -188,7 +188,7 @@ fn fences(pv: &Pv, place: &Place, vg: &Id) -> Vec<Id> {
 }
 
 /// Nobody else writes meanwhile. In a root that is not the machine's no link may lead out of it.
-pub(super) fn lock(root: &Root) -> anyhow::Result<Lock> {
+pub(in crate::cli) fn lock(root: &Root) -> anyhow::Result<Lock> {
     if !root.is_machine() && root.link("/run").is_some() {
         bail!("{} is a link, so there is no place for the lock", root.place("/run").display());
     }

@@ -14,7 +14,8 @@ use crate::device::Inventory;
 use crate::device::lvm::{VgSeen, volume_groups};
 use crate::settings::{RootLv, hint};
 
-pub(super) use words::line;
+pub(super) use create::lock;
+pub(super) use words::{line, short};
 
 /// Keep, show or remove the stamp on the origin
 ///
@@ -45,7 +46,7 @@ impl Args {
 }
 
 /// The volume group of this name, or root's.
-fn group(inventory: &Inventory, name: Option<&str>) -> anyhow::Result<VgSeen> {
+pub(super) fn group(inventory: &Inventory, name: Option<&str>) -> anyhow::Result<VgSeen> {
     let Some(name) = name else {
         return Ok(RootLv::find(inventory, "/").context("looking for root; name a volume group")?.group);
     };
@@ -62,7 +63,7 @@ fn group(inventory: &Inventory, name: Option<&str>) -> anyhow::Result<VgSeen> {
 }
 
 /// Every cached LV of the group.
-fn sets(group: &VgSeen) -> Vec<CacheSet> {
+pub(super) fn sets(group: &VgSeen) -> Vec<CacheSet> {
     backend::ALL.iter().flat_map(|b| b.discover(std::slice::from_ref(group))).collect()
 }
 

@@ -18,7 +18,7 @@ pub(in crate::cli) fn line(inventory: &Inventory, vg: &Vg, set: &CacheSet) -> Op
 }
 
 /// `CLEAN, generation 7, written 3 min ago`.
-pub(super) fn short(stamp: &Stamp) -> String {
+pub(in crate::cli) fn short(stamp: &Stamp) -> String {
     format!("{}, generation {}, written {}", stamp.state, stamp.generation, age(stamp.time, now()))
 }
 

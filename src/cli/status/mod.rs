@@ -7,6 +7,8 @@ mod told;
 
 use serde::Serialize;
 
+pub(super) use text::clean;
+
 use super::{Look, Outcome, out};
 use crate::sys::Root;
 use crate::sys::host::STATE;

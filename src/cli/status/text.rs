@@ -97,7 +97,7 @@ fn quote(word: &str) -> String {
 }
 
 /// Names come from disks: nothing may move the cursor.
-pub(super) fn clean(text: &str) -> String {
+pub(in crate::cli) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
 }
 

@@ -10,6 +10,8 @@ mod arm;
 mod change;
 mod device;
 mod fence;
+#[cfg(feature = "cli")]
+mod lift;
 mod lock;
 
 pub use aim::{Aim, aim, now};
@@ -18,6 +20,8 @@ pub use arm::{ArmRun, arm, cache_devices};
 pub use change::change;
 pub use device::{Pv, write};
 pub use fence::fence;
+#[cfg(feature = "cli")]
+pub use lift::Lifted;
 pub use lock::Lock;
 
 #[cfg(test)]
