@@ -21,6 +21,7 @@ pub mod decide;
 pub mod device;
 pub mod evidence;
 pub mod execute;
+pub mod preview;
 pub mod report;
 #[cfg(any(test, feature = "seal"))]
 pub mod seal;

@@ -301,7 +301,10 @@ mod tests {
         assert!(volume.glance(Some(&fine())), "nothing is known yet");
         volume.done(&running("writethrough", 500, "rw -"));
         assert!(!volume.glance(Some(&running("writethrough", 499, "rw -"))));
-        assert_eq!([volume.pause(), volume.pause(), volume.pause(), volume.pause()].map(|p| p.as_secs()), [10, 20, 40, 60]);
+        assert_eq!(
+            [volume.pause(), volume.pause(), volume.pause(), volume.pause()].map(|p| p.as_secs()),
+            [10, 20, 40, 60]
+        );
         assert!(volume.glance(Some(&fine())), "drained");
         volume.done(&fine());
         let pauses: Vec<u64> = (0..5).map(|_| volume.pause().as_secs()).collect();

@@ -346,7 +346,7 @@ fn steps_name_only_what_is_there_and_what_is_gone_is_only_removed_and_fenced() {
                 StepAction::Fence { tag } => {
                     assert!(gone.iter().any(|id| tag.ends_with(&id.compact())), "{name}: {tag} fences what is there");
                 }
-                StepAction::Overlay { .. } => panic!("{name}: a layer in a plan that writes"),
+                StepAction::Preview { .. } => panic!("{name}: a layer in a plan that writes"),
                 StepAction::Backup | StepAction::RemoveMissing | StepAction::ActivateAll => {}
             }
         }

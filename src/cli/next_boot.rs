@@ -96,8 +96,7 @@ impl NextBoot {
 impl End<'_> {
     /// Root comes up, but keeps nothing of what is written to it.
     pub fn over_a_layer(self) -> bool {
-        let layer = |s: &crate::decide::Step| matches!(s.action, crate::decide::StepAction::Overlay { .. });
-        matches!(self, Self::Act(plan) if plan.steps.iter().any(layer))
+        matches!(self, Self::Act(plan) if plan.is_preview())
     }
 
     /// One clause that says it.
@@ -108,8 +107,8 @@ impl End<'_> {
                 "the cache would be detached and the machine would boot from its origin".to_owned()
             }
             Self::Act(_) if self.over_a_layer() => {
-                "the machine would boot over a layer in RAM that is lost at power-off; \
-                                                   root, its volume group's metadata and its origin stay as they are"
+                "the machine would boot into a preview: root over a layer in RAM that is lost at power-off, no service but \
+                 network and login; no disk is written to"
                     .to_owned()
             }
             Self::Act(_) => "root would be activated by name and the machine would boot".to_owned(),
@@ -132,7 +131,7 @@ fn is_complete(inventory: &Inventory, plan: &BootPlan) -> bool {
                 let broken = match &block.found {
                     Found::CacheMetadata(Ok(superblock)) => superblock.needs_check,
                     Found::CacheMetadata(Err(_)) => true,
-                    Found::Swap { .. } => false,
+                    Found::RaidMetadata(_) | Found::Swap { .. } => false,
                 };
                 block.vg_id == vg.id && broken
             })
@@ -176,9 +175,10 @@ mod tests {
             let end = End::Act(&plan);
             (end.over_a_layer(), end.words())
         };
-        let (layer, words) = ends(StepAction::Overlay { lv: "root".into(), origin: "root_corig".into() });
-        // Other volumes of the VG and /boot are mounted and written to.
-        assert!(layer && words.contains("its origin stay as they are") && !words.contains("nothing"), "{words}");
+        let map = crate::preview::Map { sectors: 8, targets: Vec::new(), leg: String::new() };
+        let action = StepAction::Preview { lv: "root".into(), origin: "root_corig".into(), map: Box::new(map) };
+        let (layer, words) = ends(action);
+        assert!(layer && words.contains("preview") && words.contains("lost"), "{words}");
         assert!(!ends(StepAction::ActivateAll).0);
     }
 }

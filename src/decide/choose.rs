@@ -250,6 +250,10 @@ impl Look<'_> {
         hold_is_asked(self.s)
     }
 
+    fn preview_is_asked(&self) -> bool {
+        matches!(self.s.line.request, Request::Preview)
+    }
+
     fn held(&self) -> Decision {
         self.refuse_at_deadline(compose::held(&self.case.group.vg.name, &self.root.name))
     }
@@ -266,8 +270,8 @@ impl Look<'_> {
 
     /// By policy, by this case's token, or by the consent in the stamp.
     fn may_detach(&self, verdict: Verdict) -> bool {
-        let by_policy = self.s.plan.policy.action(verdict) == Action::Detach && !self.hold_is_asked();
-        by_policy || self.token_fits() || self.accepted()
+        let by_policy = self.s.plan.policy.action(verdict) == Action::Detach;
+        by_policy && !self.hold_is_asked() && !self.preview_is_asked() || self.token_fits() || self.accepted()
     }
 
     /// Root does not stand on what is missing: it needs no VG write, whatever becomes of the others.
@@ -315,23 +319,30 @@ impl Look<'_> {
         self.without_vg_write(sets, deadline, Vec::new())
     }
 
-    /// The VG must stay as it is. Root still comes up over a layer in RAM where policy would have it detached and only
-    /// an LV beside it forbids that; else the boot is held.
+    /// The VG must stay as it is. Root still comes up over a layer in RAM where policy or the reader would have it shown, or
+    /// where it might be detached and only an LV beside it forbids that; else the boot is held. What else forbids a change of
+    /// the VG forbids this too: not even what is shown would be known (rules 12 and 13).
     fn without_vg_write(&self, sets: &[usize], deadline: u64, vetoes: Vec<Veto>) -> Decision {
         if self.clock.now < deadline {
             return self.wait(deadline);
         }
         let own = sets.iter().filter_map(|i| self.case.sets.get(*i)).map(|(_, a)| a.verdict).max();
-        let own_allows = own.is_some_and(|v| self.s.plan.policy.action(v) == Action::Detach);
-        let only_others = vetoes.iter().all(|v| v.code == compose::LOST);
-        if own_allows
-            && only_others
-            && !self.hold_is_asked()
-            && let Some(plan) = compose::overlay(self.s, self.case, self.root, sets)
-        {
-            return Decision::Act(Box::new(plan));
+        let by_policy = own.is_some_and(|v| self.s.plan.policy.action(v) != Action::Hold) && !self.hold_is_asked();
+        let wanted = by_policy || self.preview_is_asked();
+        let mut shown = None;
+        if vetoes.iter().all(|v| v.code == compose::LOST) {
+            match compose::preview(self.s, self.case, self.root, sets) {
+                Ok(plan) if wanted => return Decision::Act(Box::new(plan)),
+                other => shown = Some(other.map(drop)),
+            }
         }
         let token = (vetoes.is_empty()).then(|| compose::token_of(self.case));
-        Decision::Refuse(Box::new(compose::refusal(self.s, self.case, self.root, vetoes, token)))
+        let mut refusal = compose::refusal(self.s, self.case, self.root, vetoes, token);
+        match shown {
+            Some(Ok(())) => refusal.remedy.push(compose::LOOK.to_owned()),
+            Some(Err(reason)) if wanted => refusal.reasons.push(format!("no preview: {reason}")),
+            _ => {}
+        }
+        Decision::Refuse(Box::new(refusal))
     }
 }

@@ -5,10 +5,15 @@ use super::rules::Veto;
 use super::{Decision, Plan, Refusal, Situation, Step, StepAction, Verdict, fence, token};
 use crate::backend::{self, CacheSet, Evidence, Layout};
 use crate::device::lvm::{Id, Lv, SegmentKind};
+use crate::preview;
 use crate::settings::{Action, BootPlan, PlannedPv, Request};
 
 /// Code of the veto that an LV beside root would be lost.
 pub(super) const LOST: &str = "LV_LOST";
+
+/// The remedy where root can be shown over a layer in RAM.
+pub(super) const LOOK: &str = "or look at what is there, without writing to any disk: type \"originboot preview\", or boot \
+                               once with rd.originboot=preview";
 
 /// What a VG tag that fences a cache PV begins with.
 pub(super) const FENCE_TAG: &str = "originboot.fence.";
@@ -197,21 +202,19 @@ pub(super) fn activate_by_name(s: &Situation<'_>, case: &Case<'_>, root: &Lv) ->
     plan(case, Verdict::Safe, reasons, steps)
 }
 
-/// Root over a layer in RAM, where an LV beside it forbids any VG write.
-pub(super) fn overlay(s: &Situation<'_>, case: &Case<'_>, root: &Lv, sets: &[usize]) -> Option<Plan> {
-    let [only] = sets else { return None };
-    let (set, assessment) = case.sets.get(*only)?;
-    // The layer stands in for the cached LV's device, so root must be that LV itself. A raid origin is held: starting
-    // its legs may write to them.
-    let plain = |lv: &&Lv| lv.segments.iter().all(|s| matches!(s.kind, SegmentKind::Striped { .. }));
-    if set.lv_id != root.id || !case.group.vg.closure(&set.origin).iter().all(plain) {
-        return None;
+/// Root over a layer in RAM. Nothing else of the VG comes up: what is not there is not written to.
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn preview(s: &Situation<'_>, case: &Case<'_>, root: &Lv, sets: &[usize]) -> Result<Plan, String> {
+    let ([only], Some((set, assessment))) = (sets, sets.first().and_then(|i| case.sets.get(*i))) else {
+        return Err("root stands on several caches".to_owned());
+    };
+    // The layer stands in for the cached LV's device.
+    if set.lv_id != root.id {
+        return Err(format!("{} is only a part of what root stands on", set.name()));
     }
-    let action = StepAction::Overlay { lv: set.lv.clone(), origin: set.origin.clone() };
-    let why = "the origin read-only, changes in RAM: root's origin and the VG's metadata stay as they are";
-    let mut steps = activate_by_name(s, case, root).steps;
-    steps.retain(|s| !matches!(&s.action, StepAction::Activate { lv } if *lv == root.name));
-    steps.insert(0, step(action, why));
+    let map = preview::map(s.inventory, case.group, set)?;
     let mut reasons = vec![missing_line(s.plan, case)];
     let others: Vec<String> = case
         .sets
@@ -221,9 +224,26 @@ pub(super) fn overlay(s: &Situation<'_>, case: &Case<'_>, root: &Lv, sets: &[usi
         .map(|(_, (set, a))| format!("{} is {}", set.name(), a.verdict))
         .chain(case.lost().map(|lv| format!("{}/{lv} lies on it", case.group.vg.name)))
         .collect();
-    reasons.push(format!("nothing may be written to the VG, because {}", others.join(" and ")));
-    reasons.push("everything written to root in this boot is lost at power-off".to_owned());
-    Some(plan(case, assessment.verdict, reasons, steps))
+    reasons.push(match (&s.line.request, assessment.verdict) {
+        (Request::Preview, verdict) => format!("verdict {verdict}; a preview was asked for"),
+        (_, Verdict::Unknown) => {
+            format!("verdict UNKNOWN: nothing proves that the origin of {} is complete", set.name())
+        }
+        (_, Verdict::Unsafe) => {
+            format!("verdict UNSAFE: data that {} acknowledged may be on the SSD only", set.name())
+        }
+        (_, verdict) => format!("verdict {verdict}, and still nothing may be written to the VG"),
+    });
+    if !others.is_empty() {
+        reasons.push(format!("nothing may be written to the VG, because {}", others.join(" and ")));
+    }
+    if !map.leg.is_empty() {
+        reasons.push(format!("shown is {}", map.leg));
+    }
+    reasons.push("no disk is written to, and everything written to root in this boot is lost at power-off".to_owned());
+    let action = StepAction::Preview { lv: set.lv.clone(), origin: set.origin.clone(), map: Box::new(map) };
+    let why = "the origin read-only, changes in RAM: root's origin and the VG's metadata stay as they are";
+    Ok(plan(case, assessment.verdict, reasons, vec![step(action, why)]))
 }
 
 /// An LV beside root that lies on the missing PV itself.

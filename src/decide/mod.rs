@@ -21,6 +21,7 @@ pub use verdict::Verdict;
 use crate::backend::Evidence;
 use crate::device::Inventory;
 use crate::device::lvm::Id;
+use crate::preview::Map;
 use crate::settings::{BootPlan, CommandLine};
 
 /// Everything a decision depends on.
@@ -141,11 +142,13 @@ pub enum StepAction {
         tag: String,
     },
     /// A layer in RAM over the origin, which stays read-only: no VG write, nothing written to any disk.
-    Overlay {
+    Preview {
         /// The cached LV whose device the layer stands in for.
         lv: String,
         /// Its origin LV.
         origin: String,
+        /// Where the origin lies.
+        map: Box<Map>,
     },
     /// `lvm lvchange -ay VG/LV`.
     Activate {
@@ -180,6 +183,12 @@ pub struct Refusal {
 }
 
 impl Plan {
+    /// Root comes up over a layer in RAM, and nothing is written to any disk.
+    #[must_use]
+    pub fn is_preview(&self) -> bool {
+        self.steps.iter().any(|s| matches!(s.action, StepAction::Preview { .. }))
+    }
+
     /// Some step changes the VG's metadata.
     #[must_use]
     pub fn writes_vg(&self) -> bool {
@@ -197,7 +206,7 @@ impl StepAction {
             | Self::RemoveSpare { .. }
             | Self::RemoveMissing
             | Self::Fence { .. } => true,
-            Self::Backup | Self::Overlay { .. } | Self::Activate { .. } | Self::ActivateAll => false,
+            Self::Backup | Self::Preview { .. } | Self::Activate { .. } | Self::ActivateAll => false,
         }
     }
 }
@@ -212,7 +221,7 @@ impl std::fmt::Display for StepAction {
             Self::RemoveSpare { lv } => write!(f, "lvremove {lv}"),
             Self::RemoveMissing => f.write_str("vgreduce --removemissing"),
             Self::Fence { tag } => write!(f, "vgchange --addtag {tag}"),
-            Self::Overlay { lv, origin } => write!(f, "a layer in RAM over {origin} as {lv}"),
+            Self::Preview { lv, origin, .. } => write!(f, "a layer in RAM over {origin} as {lv}"),
             Self::Activate { lv } => write!(f, "lvchange -ay {lv}"),
             Self::ActivateAll => f.write_str("vgchange -aay"),
         }

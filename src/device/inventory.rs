@@ -4,6 +4,7 @@ use super::dm::{CacheStatus, TableLine};
 use super::lvm::{Id, PvScan};
 use super::superblock::container::Container;
 use super::superblock::dmcache::DmCacheSuperblock;
+use super::superblock::dmraid::DmRaidSuperblock;
 use super::superblock::md::MdSuperblock;
 
 /// Major and minor number of a block device.
@@ -54,6 +55,8 @@ pub struct Inside {
 pub enum Found {
     /// Block 0 of a dm-cache metadata device, or why it is none.
     CacheMetadata(Result<DmCacheSuperblock, String>),
+    /// The superblock of a raid leg below a cached LV, or why it is none.
+    RaidMetadata(Result<DmRaidSuperblock, String>),
     /// A swap area.
     Swap {
         /// A hibernation image is stored.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crc::{CRC_32_ISO_HDLC, Crc};
 
 use super::state::State;
-use crate::decide::{Clock, Decision, Plan, Refusal, Situation, StepAction, decide, origin_is_complete};
+use crate::decide::{Clock, Decision, Plan, Refusal, Situation, decide, origin_is_complete};
 use crate::device::Inventory;
 use crate::execute::{Host as _, Level, Outcome, Ran, execute};
 use crate::report::{Ending, FILE, MissingPv, RanCommand, Report};
@@ -143,6 +143,9 @@ impl Boot {
         report.steps = plan.steps.iter().map(|s| (s.action.to_string(), s.why.clone())).collect();
         report.commands = ran.iter().map(ran_command).collect();
         report.saved = saved;
+        if ending == Ending::Previewed {
+            report.preview = super::preview::record(self, plan);
+        }
         report.remedy = next(plan, ending);
         self.write(&report);
         // A signal that waited ends this program below.
@@ -157,7 +160,7 @@ impl Boot {
 
     /// The layer's modules are not loaded by anything else.
     fn load_modules(&mut self, plan: &Plan, ran: &mut Vec<Ran>) {
-        if plan.steps.iter().any(|s| matches!(s.action, StepAction::Overlay { .. })) {
+        if plan.is_preview() {
             let command = crate::execute::Command::new(["modprobe", "-q", "-a", "loop", "dm_snapshot"], 20);
             ran.push(self.machine.run(&command));
         }
@@ -187,6 +190,10 @@ impl Boot {
         self.write(&report);
     }
 
+    pub fn say(&mut self, level: Level, line: &str) {
+        self.machine.say(level, line);
+    }
+
     fn report(&self, ending: Ending) -> Report {
         Report {
             ending,
@@ -208,6 +215,7 @@ impl Boot {
             token: String::new(),
             commands: Vec::new(),
             saved: Vec::new(),
+            preview: None,
         }
     }
 
@@ -334,8 +342,8 @@ pub(super) fn uptime() -> u64 {
 }
 
 fn done(plan: &Plan, seqno: u64) -> (Ending, String) {
-    if plan.steps.iter().any(|s| matches!(s.action, StepAction::Overlay { .. })) {
-        return (Ending::Overlay, "root runs on its origin, read-only below a layer in RAM".to_owned());
+    if plan.is_preview() {
+        return (Ending::Previewed, format!("preview: root of {} is shown over a layer in RAM", plan.vg));
     }
     if plan.writes_vg() {
         let told = format!("cache detached: {} is on its origin (VG seqno {} -> {seqno})", plan.vg, plan.seqno);
@@ -371,7 +379,14 @@ fn next(plan: &Plan, ending: Ending) -> Vec<String> {
             ),
         ],
         Ending::Activated if plan.missing.is_empty() => Vec::new(),
-        Ending::Activated | Ending::Overlay => vec![
+        Ending::Previewed => vec![
+            "look whether what you need is there, and copy it off this machine: this boot keeps nothing".to_owned(),
+            "reconnect the SSD and reboot: nothing was changed, so everything comes back".to_owned(),
+            "where the SSD is dead for good: reboot with rd.originboot=hold, and the shell of the image names the token that \
+             gives up what is only on the SSD"
+                .to_owned(),
+        ],
+        Ending::Activated => vec![
             "reconnect the SSD and reboot: nothing was changed, so everything comes back".to_owned(),
             format!("see what is left alone: lvs -a -o +devices {}", plan.vg),
         ],

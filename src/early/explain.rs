@@ -42,7 +42,10 @@ pub(super) fn explain() -> ExitCode {
         tell(&format!("an earlier try in this boot stopped: {}", boot.state.why));
     }
     match decide(&boot.situation(boot.due())) {
-        Decision::Nothing { why } => tell(&why),
+        Decision::Nothing { why } => {
+            tell(&why);
+            super::preview::show_note();
+        }
         Decision::Wait { what, .. } => tell(&what),
         Decision::StartArrays { arrays } => tell(&lacking(&arrays)),
         Decision::Refuse(refusal) => {
@@ -103,6 +106,17 @@ pub(super) fn status() -> ExitCode {
 pub(super) fn retry() -> ExitCode {
     match begin() {
         Ok(boot) => act_now(boot),
+        Err(code) => code,
+    }
+}
+
+/// `preview`: root over a layer in RAM, whatever the verdict.
+pub(super) fn preview() -> ExitCode {
+    match begin() {
+        Ok(mut boot) => {
+            boot.line.request = Request::Preview;
+            act_now(boot)
+        }
         Err(code) => code,
     }
 }

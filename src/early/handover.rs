@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use crate::report::FILE;
-use crate::sys::machine::{RUN_DIR, kmsg};
+use crate::sys::machine::{RUN_DIR, console, kmsg};
 
+/// Fails where root is a preview and could not be kept from touching other disks: then it must not be started.
+///
 /// `/run` moves into the new root as it is, so the record is there already; what is left to do is to say where.
 pub(super) fn handover(root: &str) -> ExitCode {
     if std::path::Path::new(RUN_DIR).join(FILE).is_file() {
@@ -12,5 +14,14 @@ pub(super) fn handover(root: &str) -> ExitCode {
             "the record of this boot goes to {root} as {RUN_DIR}/{FILE}; read it with \"originboot status\""
         ));
     }
-    ExitCode::SUCCESS
+    if !super::preview::is_on() {
+        return ExitCode::SUCCESS;
+    }
+    match super::preview::isolate(root) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            console(&format!("preview: {error}"));
+            ExitCode::FAILURE
+        }
+    }
 }

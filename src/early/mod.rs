@@ -6,6 +6,7 @@ mod arm;
 mod boot;
 mod explain;
 mod handover;
+mod preview;
 mod state;
 
 use std::process::ExitCode;
@@ -17,6 +18,8 @@ originboot in the initramfs:
   originboot status          what is missing and what was decided
   originboot explain         why, and what you can do
   originboot retry           decide again, now
+  originboot preview         boot over a layer in RAM, to look: no disk is
+                             written to
   originboot detach TOKEN    give up what is only on the SSD (the token stands
                              in the explanation)
   exit                       go on booting, once root is there
@@ -36,6 +39,9 @@ pub fn main(arguments: &[String]) -> ExitCode {
         ["arm", arm::HERE, node] => arm::here(node),
         ["arm", node] => arm::arm(node),
         ["retry"] => explain::retry(),
+        ["preview"] => explain::preview(),
+        ["preview", "--watch"] => preview::watch(),
+        ["preview", "--read-only", node] => preview::read_only(node),
         ["explain"] => explain::explain(),
         ["status"] => explain::status(),
         ["handover", root] => handover::handover(root),

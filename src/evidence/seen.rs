@@ -240,7 +240,7 @@ pub fn cmeta_of<'a>(inventory: &'a Inventory, vg: &Vg, set: &CacheSet) -> Option
     inventory.inside.iter().filter(|i| i.vg_id == vg.id && below.iter().any(|lv| lv.id == i.lv_id)).find_map(|i| {
         match &i.found {
             Found::CacheMetadata(superblock) => superblock.as_ref().ok(),
-            Found::Swap { .. } => None,
+            Found::RaidMetadata(_) | Found::Swap { .. } => None,
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::device::Inventory;
+use crate::device::{DevNo, Inventory};
 
 /// How much a line matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,21 @@ pub struct Ran {
     pub output: String,
 }
 
+/// A device-mapper device to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapped {
+    /// dm name (`vg0-root`).
+    pub name: String,
+    /// dm uuid.
+    pub uuid: String,
+    /// Nobody can write to it.
+    pub read_only: bool,
+    /// udev makes no link to it beside its own node, and nothing looks at it: what is on it is seen on another device.
+    pub hidden: bool,
+    /// First sector, length in sectors, target type, arguments.
+    pub lines: Vec<(u64, u64, &'static str, String)>,
+}
+
 /// The machine.
 pub trait Host {
     /// Looks at all block devices again.
@@ -58,11 +73,51 @@ pub trait Host {
     /// A sentence naming the path.
     fn save(&mut self, name: &str, content: &[u8]) -> Result<String, String>;
 
-    /// A block device in RAM of this many bytes, for changes on top of a read-only origin. Says its path.
+    /// A block device in RAM of this many bytes, all of them taken at once, for changes on top of a read-only origin. Says
+    /// its path.
     ///
     /// # Errors
     /// A sentence.
     fn ram_device(&mut self, bytes: u64) -> Result<String, String>;
+
+    /// Memory that is available, in bytes; 0 where nobody says.
+    fn memory(&mut self) -> u64;
+
+    /// Makes a device-mapper device and starts it, without waiting for udev. Says its number.
+    ///
+    /// # Errors
+    /// A sentence; then there is no such device.
+    fn map(&mut self, device: &Mapped) -> Result<DevNo, String>;
+
+    /// Takes a device-mapper device away.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn unmap(&mut self, name: &str) -> Result<(), String>;
+
+    /// Makes a block device read-only for everybody, or takes that back. `name`: the kernel's.
+    ///
+    /// # Errors
+    /// A sentence naming it.
+    fn set_read_only(&mut self, name: &str, on: bool) -> Result<(), String>;
+
+    /// Lets an md array write nothing by itself until somebody writes to it, and those that are started later too.
+    ///
+    /// # Errors
+    /// A sentence naming it.
+    fn calm(&mut self, array: &str) -> Result<(), String>;
+
+    /// From now on udev activates and assembles nothing, and makes each disk that comes read-only.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn isolate(&mut self) -> Result<(), String>;
+
+    /// Takes [`Host::isolate`] and [`Host::ram_device`] back.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn release(&mut self) -> Result<(), String>;
 
     /// Makes what was written to this device durable, past its own volatile cache.
     ///

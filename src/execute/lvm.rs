@@ -21,16 +21,6 @@ pub(super) fn without_udev(mut command: Command) -> Command {
     command
 }
 
-/// Takes an LV down again.
-pub(super) fn deactivate(vg: &str, lv: &str, devices: &[String]) -> Command {
-    let mut argv = ["lvm", "lvchange", "--activate", "n", "--config", LIVE_CONFIG].map(str::to_owned).to_vec();
-    argv.push(format!("{vg}/{lv}"));
-    for device in devices {
-        argv.extend(["--devices".to_owned(), device.clone()]);
-    }
-    Command { gentle: true, ..Command::new(argv, LVM_SECONDS) }
-}
-
 /// The command behind a step that lvm carries out. `devices`: all that lvm may see (rule 10: an allow-list, because a
 /// deny filter by name leaves other links visible). `text`: path of the text to restore.
 pub(super) fn command(vg: &str, action: &StepAction, devices: &[String], text: Option<&str>) -> Option<Command> {
@@ -57,7 +47,7 @@ pub(super) fn command(vg: &str, action: &StepAction, devices: &[String], text: O
         StepAction::Fence { tag } => add(&["vgchange", "--addtag", tag, vg]),
         StepAction::Activate { lv: name } => add(&["lvchange", "--yes", "--activate", "y", &lv(name)]),
         StepAction::ActivateAll => add(&["vgchange", "--activate", "ay", vg]),
-        StepAction::Backup | StepAction::Overlay { .. } => return None,
+        StepAction::Backup | StepAction::Preview { .. } => return None,
     }
     let config = if action.writes_vg() { QUIET_CONFIG } else { LIVE_CONFIG };
     add(&["--config", config]);

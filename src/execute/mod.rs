@@ -3,10 +3,11 @@
 mod check;
 mod host;
 mod lvm;
+mod preview;
 mod run;
 
 #[cfg(test)]
 mod tests;
 
-pub use host::{Command, Host, Level, Ran};
+pub use host::{Command, Host, Level, Mapped, Ran};
 pub use run::{Outcome, execute};

@@ -4,17 +4,14 @@ use super::check;
 use super::host::{Command, Host, Level, Ran};
 use super::lvm;
 use crate::decide::{Plan, Step, StepAction, unusable};
+use crate::device::Inventory;
 use crate::device::lvm::{Vg, names};
-use crate::device::{Inventory, SECTOR};
 
 /// udev that has not settled by then counts as settled (rule 4).
 const SETTLE_SECONDS: u64 = 10;
 
 /// Time for `udevadm control` and `dmsetup`, which answer at once on any machine.
-const TOOL_SECONDS: u64 = 20;
-
-/// Most RAM for the layer over a read-only origin, in bytes; it is sparse, so only changes cost.
-const LAYER_BYTES: u64 = 1 << 30;
+pub(super) const TOOL_SECONDS: u64 = 20;
 
 /// How a plan ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +44,7 @@ pub fn execute(host: &mut dyn Host, plan: &Plan, ran: &mut Vec<Ran>, saved: &mut
     }
 }
 
-enum Stop {
+pub(super) enum Stop {
     CameBack,
     Failed(String),
 }
@@ -58,9 +55,9 @@ impl From<String> for Stop {
     }
 }
 
-struct Run<'a> {
-    host: &'a mut dyn Host,
-    plan: &'a Plan,
+pub(super) struct Run<'a> {
+    pub(super) host: &'a mut dyn Host,
+    pub(super) plan: &'a Plan,
     ran: &'a mut Vec<Ran>,
     saved: &'a mut Vec<String>,
     seqno: u64,
@@ -91,7 +88,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn child(&mut self, command: &Command) -> Ran {
+    pub(super) fn child(&mut self, command: &Command) -> Ran {
         let ran = self.host.run(command);
         let level = if ran.ok() { Level::Info } else { Level::Error };
         self.host.say(level, &ran.summary());
@@ -99,14 +96,14 @@ impl Run<'_> {
         ran
     }
 
-    fn settle(&mut self) -> bool {
+    pub(super) fn settle(&mut self) -> bool {
         let timeout = format!("--timeout={SETTLE_SECONDS}");
         self.child(&Command::new(["udevadm", "settle", &timeout], SETTLE_SECONDS * 2)).ok()
     }
 
     /// Lets udev work again, and sees it work: once in some dozens of boots systemd 257 said yes and stayed still, and
     /// then an activation waits for its cookie for ever (scenario 10, variant `udev-stays-still`).
-    fn go_on(&mut self) {
+    pub(super) fn go_on(&mut self) {
         for _ in 0..2 {
             self.child(&Command::new(["udevadm", "control", "--start-exec-queue"], TOOL_SECONDS));
             if self.settle() {
@@ -194,12 +191,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn came_back(&self, inventory: &Inventory) -> bool {
+    pub(super) fn came_back(&self, inventory: &Inventory) -> bool {
         self.plan.missing.iter().any(|id| !self.plan.broken.contains(id) && inventory.pv(id).is_some())
     }
 
     /// A cache that looked broken once is looked at twice: a slow answer is no damage.
-    fn is_sound_now(&self, inventory: &Inventory) -> bool {
+    pub(super) fn is_sound_now(&self, inventory: &Inventory) -> bool {
         if self.plan.broken.is_empty() {
             return false;
         }
@@ -237,7 +234,7 @@ impl Run<'_> {
                 // "vgchange -aay" returns 0 having activated nothing; root is checked already, the rest is not needed.
                 self.activate(&step.action, &devices);
             }
-            StepAction::Overlay { lv, origin } => self.overlay(&group.vg, lv, origin, &devices)?,
+            StepAction::Preview { lv, origin, map } => self.preview(&group.vg, lv, origin, map)?,
             _ => {}
         }
         Ok(())
@@ -253,35 +250,11 @@ impl Run<'_> {
         }
     }
 
-    fn is_active(&mut self, inventory: &Inventory, vg: &Vg, name: &str) -> Result<(), Stop> {
+    pub(super) fn is_active(&mut self, inventory: &Inventory, vg: &Vg, name: &str) -> Result<(), Stop> {
         let lv = vg.lv(name).ok_or_else(|| format!("{name} is not in the VG"))?;
         match inventory.dm_by_uuid(&names::dm_uuid(&vg.id, &lv.id, None)) {
             Some(_) => Ok(()),
             None => Err(format!("{}/{name} was not activated", vg.name).into()),
         }
-    }
-
-    /// Root's device as a snapshot in RAM over the origin, which component activation brings up read-only.
-    fn overlay(&mut self, vg: &Vg, lv: &str, origin: &str, devices: &[String]) -> Result<(), Stop> {
-        let component = StepAction::Activate { lv: origin.to_owned() };
-        if let Some(command) = lvm::command(&vg.name, &component, devices, None) {
-            self.child(&command);
-        }
-        let made = self.layer(vg, lv, origin);
-        if made.is_err() {
-            // While its origin is active LVM would not activate the cached LV, once the SSD is back.
-            self.child(&lvm::deactivate(&vg.name, origin, devices));
-        }
-        made
-    }
-
-    fn layer(&mut self, vg: &Vg, lv: &str, origin: &str) -> Result<(), Stop> {
-        let size = vg.lv(origin).map_or(0, |l| l.extents().saturating_mul(vg.extent_size));
-        let store = self.host.ram_device(LAYER_BYTES.min(size.saturating_mul(SECTOR)))?;
-        let (name, below) = (names::dm_name(&vg.name, lv, None), names::dm_name(&vg.name, origin, None));
-        // PO: after an overflow reads still work; N would invalidate everything.
-        let table = format!("0 {size} snapshot /dev/mapper/{below} {store} PO 8");
-        let made = self.child(&Command::new(["dmsetup", "create", &name, "--table", &table], TOOL_SECONDS));
-        if made.ok() { Ok(()) } else { Err(format!("no layer over {below}: {}", made.output).into()) }
     }
 }

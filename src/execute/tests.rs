@@ -65,6 +65,7 @@ enum Fault {
     BrokenCacheIsSoundAtTheSecondLook,
     TwoDevicesWithOnePv,
     LayerFails,
+    LittleMemory,
     HomeDoesNotComeUp,
     UdevStaysStill,
     ActivationWaitsForUdev,
@@ -166,7 +167,6 @@ impl Host for Fake {
             self.active = true;
         }
         let failed = (self.fault == Fault::UdevDoesNotStop && line.contains("--stop-exec-queue"))
-            || (self.fault == Fault::LayerFails && line.starts_with("dmsetup create"))
             || (self.fault == Fault::UdevStaysStill
                 && line.contains("settle")
                 && self.log.iter().filter(|l| l.contains("--start-exec-queue")).count() == 1);
@@ -187,6 +187,44 @@ impl Host for Fake {
 
     fn ram_device(&mut self, _: u64) -> Result<String, String> {
         Ok("/dev/loop0".into())
+    }
+
+    fn memory(&mut self) -> u64 {
+        if self.fault == Fault::LittleMemory { 8 << 20 } else { 512 << 20 }
+    }
+
+    fn map(&mut self, device: &Mapped) -> Result<DevNo, String> {
+        self.log.push(format!("map {} stopped={} {:?}", device.name, self.stopped, device));
+        if self.fault == Fault::LayerFails && device.name == "vg0-root" {
+            return Err("starting vg0-root: Invalid argument".into());
+        }
+        self.active |= device.name == "vg0-root";
+        Ok(DevNo { major: 253, minor: 7 })
+    }
+
+    fn unmap(&mut self, name: &str) -> Result<(), String> {
+        self.log.push(format!("unmap {name}"));
+        Ok(())
+    }
+
+    fn set_read_only(&mut self, name: &str, on: bool) -> Result<(), String> {
+        self.log.push(format!("read-only {name} {on}"));
+        Ok(())
+    }
+
+    fn calm(&mut self, array: &str) -> Result<(), String> {
+        self.log.push(format!("calm {array}"));
+        Ok(())
+    }
+
+    fn isolate(&mut self) -> Result<(), String> {
+        self.log.push("isolate".to_owned());
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), String> {
+        self.log.push("release".to_owned());
+        Ok(())
     }
 
     fn flush(&mut self, device: &str) -> Result<(), String> {
@@ -354,15 +392,51 @@ fn a_copy_of_the_origin_that_appears_stops_everything() {
     assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
 }
 
-#[test]
-fn a_layer_that_fails_takes_the_origin_down_again() {
-    let mut host = Fake::new(Fault::LayerFails);
-    let action = StepAction::Overlay { lv: "root".into(), origin: "root_corig".into() };
+fn preview(fault: Fault) -> (Fake, Outcome) {
+    let mut host = Fake::new(fault);
+    let scan = scan(hdd(), TEXT);
+    let groups = volume_groups([&scan]);
+    let sets = LvmCache.discover(&groups);
+    let map = crate::preview::map(&host.look(), &groups[0], sets.iter().find(|s| s.lv == "root").unwrap()).unwrap();
+    let action = StepAction::Preview { lv: "root".into(), origin: "root_corig".into(), map: Box::new(map) };
     let plan = Plan { steps: vec![Step { action, why: String::new() }], ..plan() };
     let outcome = execute(&mut host, &plan, &mut Vec::new(), &mut Vec::new());
-    assert!(matches!(outcome, Outcome::Stopped { .. }));
-    let last = host.log.last().unwrap();
-    assert!(last.contains("--activate n") && last.contains("vg0/root_corig"), "{:#?}", host.log);
+    assert!(!host.stopped, "udev's queue runs again, however it ended");
+    assert_eq!(lvm_writes(&host), 0, "{:#?}", host.log);
+    (host, outcome)
+}
+
+#[test]
+fn a_preview_maps_the_origin_read_only_below_a_layer_while_udev_is_still() {
+    let (host, outcome) = preview(Fault::None);
+    assert_eq!(outcome, Outcome::Done { seqno: 6 });
+    let at = |begin: &str| host.log.iter().position(|l| l.starts_with(begin)).unwrap_or_else(|| panic!("{begin}"));
+    let (below, above) = (at("map vg0-root_corig stopped=true"), at("map vg0-root stopped=true"));
+    assert!(at("isolate") < at("read-only vda true") && at("read-only vda true") < below && below < above);
+    assert!(host.log[below].contains("read_only: true, hidden: true"), "{}", host.log[below]);
+    assert!(host.log[below].contains("-real"), "{}", host.log[below]);
+    assert!(host.log[above].contains(&format!("uuid: \"{ROOT_UUID}\", read_only: false, hidden: false")));
+    assert!(host.log[above].contains("\"snapshot\", \"253:7 /dev/loop0 PO 8\""), "{}", host.log[above]);
+    assert!(!host.log.iter().any(|l| l.starts_with("lvm ")), "{:#?}", host.log);
+}
+
+#[test]
+fn a_preview_that_fails_leaves_the_machine_as_it_was() {
+    let (host, outcome) = preview(Fault::LayerFails);
+    assert!(matches!(outcome, Outcome::Stopped { wrote: false, .. }), "{outcome:?}");
+    let begin = host.log.iter().position(|l| l.starts_with("unmap")).unwrap();
+    assert_eq!(host.log[begin..begin + 3], ["unmap vg0-root_corig", "read-only vda false", "release"]);
+}
+
+#[test]
+fn no_preview_over_live_devices_over_an_ssd_that_is_back_or_with_little_memory() {
+    for fault in [Fault::LiveDevice, Fault::LiveOrigin, Fault::SsdBackBeforeTheFirstWrite, Fault::LittleMemory] {
+        let (host, outcome) = preview(fault);
+        assert!(!matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
+        assert!(!host.log.iter().any(|l| l.starts_with("map")), "{:#?}", host.log);
+    }
+    assert_eq!(preview(Fault::SsdBackBeforeTheFirstWrite).1, Outcome::CameBack);
+    assert!(matches!(preview(Fault::UdevDoesNotStop).1, Outcome::Stopped { .. }));
 }
 
 #[test]

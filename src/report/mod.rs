@@ -19,8 +19,8 @@ pub enum Ending {
     Detached,
     /// Root did not need what is missing and was activated by name.
     Activated,
-    /// Root runs on a layer in RAM over its read-only origin.
-    Overlay,
+    /// Root runs on a layer in RAM over its read-only origin, to be looked at.
+    Previewed,
     /// Nothing was done, on purpose.
     Held,
     /// A step failed its check.
@@ -34,7 +34,7 @@ impl Ending {
         match self {
             Self::Detached => "detached",
             Self::Activated => "activated",
-            Self::Overlay => "overlay",
+            Self::Previewed => "previewed",
             Self::Held => "held",
             Self::Stopped => "stopped",
         }
@@ -67,6 +67,23 @@ pub struct RanCommand {
     pub ms: u64,
     /// The end of what it printed.
     pub output: String,
+}
+
+/// A layer in RAM over an origin that nobody writes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviewRecord {
+    /// `VG/LV` that is shown.
+    pub lv: String,
+    /// Its origin LV.
+    pub origin: String,
+    /// Which leg of an array it is, a clause; empty where the origin is no array.
+    pub leg: String,
+    /// Size of the origin in bytes.
+    pub bytes: u64,
+    /// Path of the file that holds what is written.
+    pub store: String,
+    /// Its size in bytes.
+    pub store_bytes: u64,
 }
 
 /// One boot.
@@ -106,6 +123,8 @@ pub struct Report {
     pub commands: Vec<RanCommand>,
     /// Files stored: metadata backups.
     pub saved: Vec<String>,
+    /// The layer, where root runs on one.
+    pub preview: Option<PreviewRecord>,
 }
 
 impl Report {
@@ -155,7 +174,23 @@ impl Report {
             ("token", text(&self.token)),
             ("commands", Value::List(commands.collect())),
             ("saved", texts(&self.saved)),
+            ("preview", self.preview.as_ref().map_or(Value::Null, PreviewRecord::value)),
         ])
         .to_string()
+    }
+}
+
+impl PreviewRecord {
+    fn value(&self) -> Value {
+        let text = |s: &str| Value::Text(s.to_owned());
+        let number = |n: u64| Value::Number(i64::try_from(n).unwrap_or(i64::MAX));
+        Value::Object(vec![
+            ("lv", text(&self.lv)),
+            ("origin", text(&self.origin)),
+            ("leg", text(&self.leg)),
+            ("bytes", number(self.bytes)),
+            ("store", text(&self.store)),
+            ("store_bytes", number(self.store_bytes)),
+        ])
     }
 }

@@ -13,6 +13,8 @@ pub enum Request {
     Off,
     /// `hold`: whatever the verdict, stop and explain.
     Hold,
+    /// `preview`: whatever the verdict, boot over a layer in RAM.
+    Preview,
     /// `detach:TOKEN`: detach although the verdict forbids it, if this is the token of the case at hand.
     Detach {
         /// The token as given.
@@ -73,6 +75,7 @@ fn request(value: &str) -> Request {
         "auto" => Request::Auto,
         "off" => Request::Off,
         "hold" => Request::Hold,
+        "preview" => Request::Preview,
         _ => match value.strip_prefix("detach:") {
             Some(token) if !token.is_empty() => Request::Detach { token: token.to_owned() },
             _ => Request::Unknown { value: value.to_owned() },

@@ -7,6 +7,8 @@ use crate::decide::Verdict;
 pub enum Action {
     /// Make the origin usable without the cache device: persistent, fenced, read-write.
     Detach,
+    /// Boot over a layer in RAM, to look: nothing is written to any disk.
+    Preview,
     /// Stop in the initramfs shell with the explanation and the commands.
     Hold,
 }
@@ -34,11 +36,11 @@ impl Default for Policy {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// Not an action.
-    #[error("\"{0}\" is no action; known are \"detach\" and \"hold\"")]
+    #[error("\"{0}\" is no action; known are \"detach\", \"preview\" and \"hold\"")]
     Action(String),
     /// Detaching an origin that is known to lack data is never a standing order: it takes the token of the one case.
     #[error(
-        "unsafe = \"detach\" is not a policy: it would throw acknowledged data away unasked; use \"hold\" and boot \
+        "unsafe = \"detach\" is not a policy: it would throw acknowledged data away unasked; use \"preview\" or \"hold\" and boot \
          once with rd.originboot=detach:TOKEN"
     )]
     UnsafeDetach,
@@ -50,6 +52,7 @@ impl Action {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Detach => "detach",
+            Self::Preview => "preview",
             Self::Hold => "hold",
         }
     }
@@ -61,6 +64,7 @@ impl std::str::FromStr for Action {
     fn from_str(word: &str) -> Result<Self, PolicyError> {
         match word {
             "detach" => Ok(Self::Detach),
+            "preview" => Ok(Self::Preview),
             "hold" => Ok(Self::Hold),
             other => Err(PolicyError::Action(other.to_owned())),
         }

@@ -3,6 +3,8 @@
 //!
 //! `unsafe` for ioctls on buffers that this file sized.
 
+mod map;
+
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 
@@ -201,12 +203,20 @@ const DATA_SIZE: usize = 12;
 const DATA_START: usize = 16;
 const TARGET_COUNT: usize = 20;
 const FLAGS: usize = 28;
+const EVENT: usize = 32;
 const DEV: usize = 40;
 
 /// `huge_encode_dev` (linux/kdev_t.h), which is the new 32-bit encoding for every number there is today.
 fn kernel_dev(device: DevNo) -> u64 {
     let (major, minor) = (u64::from(device.major), u64::from(device.minor));
     (minor & 0xff) | (major << 8) | ((minor & !0xff) << 12)
+}
+
+/// A field of `struct dm_ioctl`; nothing where the buffer is shorter.
+fn put32(request: &mut [u8], at: usize, value: u32) {
+    if let Some(place) = request.get_mut(at..at + 4) {
+        place.copy_from_slice(&value.to_ne_bytes());
+    }
 }
 
 fn word32(bytes: &[u8], at: usize) -> Option<u32> {

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use super::Root;
+use super::belt;
 use super::child::Child;
+use super::dm::Control;
 use super::scan::{ScanOptions, scan};
-use crate::device::{Content, Inventory};
-use crate::execute::{Command, Host, Level, Ran};
+use crate::device::{Content, DevNo, Inventory};
+use crate::execute::{Command, Host, Level, Mapped, Ran};
 
 /// Where everything of one boot lies.
 pub const RUN_DIR: &str = "/run/originboot";
@@ -36,6 +38,8 @@ pub struct Machine {
     options: ScanOptions,
     dir: PathBuf,
     console: bool,
+    /// The device in RAM.
+    layer: Option<String>,
 }
 
 impl Machine {
@@ -44,7 +48,7 @@ impl Machine {
     #[must_use]
     pub fn early(not_answering: Vec<String>, console: bool) -> Self {
         let options = ScanOptions { not_answering, ..ScanOptions::early() };
-        Self { root: Root::machine(), options, dir: PathBuf::from(RUN_DIR), console }
+        Self { root: Root::machine(), options, dir: PathBuf::from(RUN_DIR), console, layer: None }
     }
 
     /// Starts an array from the members that are there, so that nothing is written before the first write to it: a
@@ -57,6 +61,10 @@ impl Machine {
         let path = format!("/sys/block/{name}/md/array_state");
         let written = OpenOptions::new().write(true).open(&path).and_then(|mut file| file.write_all(b"read-auto"));
         written.map_err(|error| format!("starting {name}: {error}"))
+    }
+
+    fn control(&self) -> Result<Control, String> {
+        Control::open(&self.root).ok_or_else(|| "device-mapper is not there (/dev/mapper/control)".to_owned())
     }
 
     /// Devices that did not answer so far.
@@ -100,7 +108,38 @@ impl Host for Machine {
     }
 
     fn ram_device(&mut self, bytes: u64) -> Result<String, String> {
-        super::layer::ram_device(&self.dir, bytes)
+        let device = super::layer::ram_device(&self.dir, bytes)?;
+        self.layer = Some(device.clone());
+        Ok(device)
+    }
+
+    fn memory(&mut self) -> u64 {
+        available(&text("/proc/meminfo", 64 << 10))
+    }
+
+    fn map(&mut self, device: &Mapped) -> Result<DevNo, String> {
+        self.control()?.map(device)
+    }
+
+    fn unmap(&mut self, name: &str) -> Result<(), String> {
+        self.control()?.unmap(name)
+    }
+
+    fn set_read_only(&mut self, name: &str, on: bool) -> Result<(), String> {
+        belt::set_read_only(name, on)
+    }
+
+    fn calm(&mut self, array: &str) -> Result<(), String> {
+        belt::calm(array).map_err(|error| format!("{array} may still write to its disks: {error}"))
+    }
+
+    fn isolate(&mut self) -> Result<(), String> {
+        belt::isolate()
+    }
+
+    fn release(&mut self) -> Result<(), String> {
+        belt::release();
+        super::layer::release(&self.dir, self.layer.take().as_deref())
     }
 
     fn flush(&mut self, device: &str) -> Result<(), String> {
@@ -251,6 +290,13 @@ fn wait(child: &Child, command: &Command, ran: &mut Ran) {
     }
 }
 
+/// `MemAvailable` of `/proc/meminfo`, in bytes.
+fn available(meminfo: &str) -> u64 {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.unwrap_or(0).saturating_mul(1024)
+}
+
 /// A small text file's content, at most `limit` bytes; empty where there is none.
 #[must_use]
 pub fn text(path: &str, limit: u64) -> String {
@@ -306,6 +352,12 @@ mod tests {
         let ran = run(&Command::new(["no-such-program-here"], 1));
         assert_eq!((ran.status, ran.timed_out), (None, false));
         assert_eq!(ran.output, "no-such-program-here: No such file or directory (os error 2)");
+    }
+
+    #[test]
+    fn the_memory_that_is_available() {
+        assert_eq!(available("MemTotal:  500 kB\nMemAvailable:     300 kB\n"), 300 * 1024);
+        assert_eq!(available("MemTotal:  500 kB\n"), 0);
     }
 
     #[test]

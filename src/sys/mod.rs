@@ -2,8 +2,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "this is where the machine is touched")]
 
+pub mod belt;
 mod child;
-mod dm;
+pub mod dm;
 #[cfg(feature = "early")]
 pub mod environment;
 #[cfg(feature = "cli")]

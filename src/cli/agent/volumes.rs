@@ -53,7 +53,9 @@ impl Look<'_> {
             let device = inventory.pv(id).map(|(device, _)| device.path()).unwrap_or_default();
             self.log.say(
                 Level::Warning,
-                &format!("{device} (physical volume {id}) was given up, and the origin went on without it: it stays hidden"),
+                &format!(
+                    "{device} (physical volume {id}) was given up, and the origin went on without it: it stays hidden"
+                ),
             );
         }
         *fenced = hidden;
@@ -100,7 +102,8 @@ impl Look<'_> {
                 let status = self.watch.status(known.devno).ok_or("the cache has gone")?;
                 let next = known.volume.next(&self.seen(before, *moment, &status, set));
                 (said, again) = (next.why, next.again);
-                stands = next.write.as_ref().map_or((before.state, before.generation), |s| (s.state, before.generation + 1));
+                stands =
+                    next.write.as_ref().map_or((before.state, before.generation), |s| (s.state, before.generation + 1));
                 Ok(next.write)
             });
             if let Err(why) = written {

@@ -1,7 +1,7 @@
 //! Which first blocks inside LVs a decision wants to see, and where they lie.
 
 use super::view::{Run, locate};
-use super::{Id, SegmentKind, VgSeen};
+use super::{Id, SegmentKind, Vg, VgSeen};
 
 /// Most LVs of one VG that are looked into: a bound on time, far above any VG with a root on it.
 const MAX_LVS: usize = 512;
@@ -11,6 +11,8 @@ const MAX_LVS: usize = 512;
 pub enum Purpose {
     /// A dm-cache superblock.
     CacheMetadata,
+    /// A superblock of dm-raid.
+    RaidMetadata,
     /// A swap signature.
     Swap,
 }
@@ -28,7 +30,8 @@ pub struct Wanted {
     pub run: Run,
 }
 
-/// The first blocks worth reading in these VGs: of every cache's metadata, and of every LV that could be a swap area.
+/// The first blocks worth reading in these VGs: of every cache's metadata, of the metadata of every raid leg that an origin
+/// has, and of every LV that could be a swap area.
 #[must_use]
 pub fn first_blocks(groups: &[VgSeen]) -> Vec<Wanted> {
     groups.iter().flat_map(of_group).collect()
@@ -44,6 +47,9 @@ fn of_group(group: &VgSeen) -> Vec<Wanted> {
             SegmentKind::Cache { pool, cachevol: Some(_), .. } => names.push((pool, Purpose::CacheMetadata)),
             _ => {}
         }
+        if let SegmentKind::Cache { origin, .. } = &segment.kind {
+            names.extend(raid_metadata(vg, origin).map(|name| (name, Purpose::RaidMetadata)));
+        }
     }
     names.extend(vg.visible_lvs().map(|lv| (lv.name.as_str(), Purpose::Swap)));
     names
@@ -55,4 +61,15 @@ fn of_group(group: &VgSeen) -> Vec<Wanted> {
             group.present.contains(&run.pv).then_some(Wanted { vg_id: vg.id, lv_id: lv.id, purpose, run })
         })
         .collect()
+}
+
+/// Names of the metadata LVs of an origin's legs.
+fn raid_metadata<'a>(vg: &'a Vg, origin: &str) -> impl Iterator<Item = &'a str> {
+    let segments = vg.lv(origin).into_iter().flat_map(|lv| &lv.segments);
+    segments
+        .flat_map(|segment| match &segment.kind {
+            SegmentKind::Raid { legs, .. } => legs.as_slice(),
+            _ => &[],
+        })
+        .map(|leg| leg.meta.as_str())
 }

@@ -2,5 +2,6 @@
 
 pub mod container;
 pub mod dmcache;
+pub mod dmraid;
 pub mod md;
 pub mod probe;

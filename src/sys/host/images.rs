@@ -32,7 +32,8 @@ pub fn look_of(root: &Root) -> String {
     for image in images(&names) {
         let note = generated(root, &image.release).join(super::state::IMAGE_NOTE);
         for path in [root.place(&format!("{BOOT}/{}", image.name)), note] {
-            let look = std::fs::metadata(&path).map(|m| (m.ino(), m.size(), m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec()));
+            let look = std::fs::metadata(&path)
+                .map(|m| (m.ino(), m.size(), m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec()));
             seen.push_str(&format!("{} {:?}\n", path.display(), look.ok()));
         }
     }

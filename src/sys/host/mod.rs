@@ -15,7 +15,7 @@ pub use images::{against_clean, folders, look_of};
 pub use kernel::{KernelTexts, kernels};
 pub use settings::read_settings;
 pub use state::{
-    Installed, STATE, built_plan, generated, generated_kernels, image_arms, image_is_built, installed, remove_empty_state,
-    remove_generated, state_is_empty, uninstalling,
+    Installed, STATE, built_plan, generated, generated_kernels, image_arms, image_is_built, installed,
+    remove_empty_state, remove_generated, state_is_empty, uninstalling,
 };
 pub use tools::find_tool;

@@ -8,6 +8,7 @@ use super::probe::{node, open_for_reading, read, snapshot_chunks, snapshot_dir};
 use crate::device::lvm::volume_groups;
 use crate::device::lvm::wanted::{Purpose, Wanted, first_blocks};
 use crate::device::superblock::dmcache::{BLOCK, DmCacheSuperblock};
+use crate::device::superblock::dmraid::DmRaidSuperblock;
 use crate::device::superblock::probe::probe;
 use crate::device::{Content, DevNo, Device, Found, Inside};
 use crate::sys::reader::Batch;
@@ -59,6 +60,10 @@ fn judge(purpose: Purpose, block: &Result<Vec<u8>, String>) -> Option<Found> {
         Purpose::CacheMetadata => {
             let parsed = block.clone().and_then(|bytes| DmCacheSuperblock::parse(&bytes).map_err(|e| e.to_string()));
             Some(Found::CacheMetadata(parsed))
+        }
+        Purpose::RaidMetadata => {
+            let parsed = block.clone().and_then(|bytes| DmRaidSuperblock::parse(&bytes).map_err(str::to_owned));
+            Some(Found::RaidMetadata(parsed))
         }
         Purpose::Swap => match probe(block.as_ref().ok()?) {
             Content::Swap { hibernated, .. } => Some(Found::Swap { hibernated }),

@@ -1,0 +1,119 @@
+"""A full Debian, root behind a writeback cache with dirty blocks, the SSD pulled: a preview to a login, no service beside it,
+no disk written to; the SSD comes back and nothing is lost. Variant `shell`: held first, the preview is asked for in the
+shell. Variant `asked`: a cache that would be detached, and rd.originboot=preview."""
+
+from harness import disks
+from harness.scenario import scenario
+from harness.shutdown import STOP, boot, prepare
+from harness.steps import HOLD, OPT_IN, held
+
+PREVIEW = '[policy]\nunknown = "preview"\nunsafe = "preview"\n'
+# What is on the origin when the SSD is pulled: a service of its own beside ours, one that a preview has too (this task), and
+# a login. All of it is flushed before anything stays dirty.
+PREPARED = """
+units=/etc/systemd/system
+before() {
+    printf '[Service]\\nType=oneshot\\nExecStart=/bin/sh -c "echo OUTSIDER >/dev/console"\\n' >$units/outsider.service
+    mkdir -p $units/multi-user.target.wants $units/originboot-preview.target.wants
+    ln -s ../outsider.service $units/multi-user.target.wants/outsider.service
+    ln -s ../task.service $units/originboot-preview.target.wants/task.service
+    rm -f $units/serial-getty@ttyS0.service $units/systemd-logind.service
+    sync
+    block flush lvchange -q -y --cachemode writethrough vg0/root
+    block back lvchange -q -y --cachemode writeback vg0/root
+    dmsetup message vg0-root 0 migration_threshold 0
+    for file in $(find /files -type f | sort | head -n 60); do
+        cp "$file" /run/copy && dd if=/run/copy of="$file" bs=64k conv=notrunc,fsync 2>/dev/null
+    done
+    say "dirty=$(dirty)"
+}
+"""
+# Inside the preview: what runs, and whoever tries to write to the disk or to the volume group.
+LOOK = """
+before() {
+    block report cat /run/originboot/report.json
+    block note cat /run/originboot/preview
+    for unit in originboot-preview.target originboot-preview-watch.service multi-user.target timers.target sockets.target; do
+        say "$unit=$(systemctl is-active $unit)"
+    done
+    block services systemctl list-units --type=service --no-legend --plain
+    block store dmsetup status vg0-root
+    echo work >/work && sync && say "work=$(cat /work)"
+    for disk in /sys/block/vd*; do
+        [ "$(cat $disk/serial)" = hdd ] || continue
+        say "ro=$(cat $disk/ro)"
+        dd if=/dev/zero of=/dev/${disk##*/} bs=4k seek=25 count=1 conv=notrunc,fsync 2>/dev/null
+        say "dd=$?"
+    done
+    vgchange -q --addtag x vg0 >/run/vgchange 2>&1
+    say "vgchange=$?"
+    block vgchange cat /run/vgchange
+    lvchange -q -y -ay vg0/home >/run/lvchange 2>&1
+    block lvchange cat /run/lvchange
+    say "home=$([ -e /dev/mapper/vg0-home ] && echo yes || echo no)"
+    block links ls -l /dev/disk/by-uuid /dev/vg0
+    for second in 1 2 3 4 5 6 7 8 9 10; do sleep 2; systemctl is-active -q serial-getty@ttyS0.service && break; done
+    sleep 3
+}
+"""
+OFF = STOP.format(verb="poweroff")
+
+
+def look(vm, title, image, pulled, before) -> object:
+    """A preview boot of a full system, looked at, ended."""
+    result = boot(vm, title, image, pulled, LOOK + OFF, seal=False)
+    result.expect(root="/dev/mapper/vg0-root", kind="snapshot", files="ok", work="work", home="no", ro="1")
+    result.says(r"originboot: preview: root of vg0 is shown over a layer in RAM").says(r"login:").says("PREVIEW")
+    result.silent("OUTSIDER")
+    result.expect(
+        **{"originboot-preview.target": "active", "originboot-preview-watch.service": "active"},
+        **{unit: "inactive" for unit in ("multi-user.target", "sockets.target")},
+    )
+    vm.check(result.values["dd"] != "0", "a program in the preview could write to the disk")
+    vm.check(result.values["vgchange"] != "0", "lvm in the preview could write to the volume group")
+    vm.check(result.values["timers.target"] != "active", "timers run in the preview")
+    report = result.report()
+    vm.check(report["outcome"] == "previewed", f"the record says {report['outcome']!r}")
+    vm.check(report["preview"]["store_bytes"] > 0 and report["preview"]["lv"] == "vg0/root", f"{report['preview']}")
+    vm.check(disks.sha256(pulled["hdd"]) == before, "the disk hdd was changed")
+    return result
+
+
+@scenario("65-writeback-dirty-pulled", variants=("debian12", "shell", "asked"))
+def run(vm):
+    if vm.variant == "shell":
+        shell(vm)
+        return
+    if vm.variant == "asked":
+        asked(vm)
+        return
+    layout, stock = prepare(vm, "writeback")
+    image = vm.image(layout, PREVIEW)
+    attached = vm.disks(layout)
+    first = boot(vm, "poweroff with dirty blocks", stock, attached, PREPARED + OFF, seal=False)
+    vm.check(int(first.values["dirty"]) > 0, "no block was dirty, so the scenario shows nothing")
+    pulled = {"hdd": attached["hdd"]}
+    look(vm, "boot without the SSD", image, pulled, disks.sha256(attached["hdd"]))
+    boot(vm, "boot with the SSD back", image, attached, OFF, seal=False).expect(kind="cache", files="ok")
+
+
+def shell(vm):
+    """Held by policy; whoever is there looks first."""
+    layout = vm.layout("pool-writeback-dirty")
+    pulled = {"hdd": vm.disks(layout)["hdd"]}
+    commands = ("originboot explain", "originboot preview", "originboot explain; true")
+    result = held(vm, "boot without the SSD", vm.image(layout, HOLD), pulled, commands=commands, go_on=True)
+    vm.check("originboot preview" in result.blocks["originboot explain"], "the remedy does not name the preview")
+    vm.check(result.blocks["originboot preview"].endswith("rc=0"), "originboot preview failed")
+    result.expect(root="/dev/mapper/vg0-root", kind="snapshot", rw="ok", home="absent")
+    vm.check(result.report()["outcome"] == "previewed", "the record does not say previewed")
+    vm.unchanged(layout, pulled)
+
+
+def asked(vm):
+    """One word on the kernel command line, whatever the policy."""
+    layout = vm.layout("pool-writethrough")
+    pulled = vm.disks(layout, without=["ssd"])
+    result = vm.boot("boot without the SSD", vm.image(layout, OPT_IN), pulled, "rd.originboot=preview")
+    result.expect(root="/dev/mapper/vg0-root", kind="snapshot", files="ok", rw="ok", home="absent")
+    vm.unchanged(layout, pulled)
