@@ -49,8 +49,8 @@ pub struct Next {
 /// What is remembered of one volume.
 #[derive(Debug, Clone, Default)]
 pub struct Volume {
-    /// A change event that no stamp answers yet.
-    pending: bool,
+    /// Why the stamp must be ARMED now, while no stamp answers that yet.
+    pending: Option<&'static str>,
     /// When the last one came.
     changed: Option<Duration>,
     /// How long to leave the volume alone after it.
@@ -59,8 +59,8 @@ pub struct Volume {
     key: Option<Key>,
     /// Until the next glance.
     pause: Duration,
-    /// The switch back to the mode before the last shutdown was tried.
-    returned: bool,
+    /// Whether to switch back to the mode before the last shutdown was asked once.
+    asked: bool,
 }
 
 /// What a glance compares: all that a rule asks of the status.
@@ -90,7 +90,12 @@ impl Volume {
     pub fn event(&mut self, now: Duration) {
         let soon = self.changed.is_some_and(|before| now.saturating_sub(before) < AGAIN.max(self.quiet));
         self.quiet = if soon { (self.quiet * 2).clamp(QUIET, LONGEST_QUIET) } else { QUIET };
-        (self.pending, self.changed) = (true, Some(now));
+        (self.pending, self.changed) = (Some("its device was changed: a table was loaded, or it was suspended"), Some(now));
+    }
+
+    /// Nobody looks after it from here on.
+    pub fn left_alone(&mut self) {
+        self.pending = Some("the agent ends, and nobody would see a change");
     }
 
     /// What to do, seeing this. Asked again under the lock, with the stamp that stands there then.
@@ -102,9 +107,8 @@ impl Volume {
         };
         let left = self.changed.map(|changed| (changed + self.quiet).saturating_sub(seen.now));
         let again = left.filter(|left| !left.is_zero());
-        if self.pending {
-            let why = "its device was changed: a table was loaded, or it was suspended".to_owned();
-            return Next { write: revoke(seen.before, &seen.moment, dirty), why: vec![why], again };
+        if let Some(why) = self.pending {
+            return Next { write: revoke(seen.before, &seen.moment, dirty), why: vec![why.to_owned()], again };
         }
         if still_true(seen) {
             let why = "the cache has failed, with nothing dirty in it: what the stamp says stays true".to_owned();
@@ -123,7 +127,7 @@ impl Volume {
 
     /// What [`Self::next`] wanted stands on the disk, or stood there already.
     pub fn done(&mut self, status: &CacheStatus) {
-        self.pending = false;
+        self.pending = None;
         self.key = Some(Key::of(status));
         self.pause = Duration::ZERO;
     }
@@ -131,14 +135,15 @@ impl Volume {
     /// A change event is not answered yet: what was to be written could not be.
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        self.pending
+        self.pending.is_some()
     }
 
-    /// The mode to switch back to, once in a boot: see [`may_return`]. `before` was read from the disk just now.
+    /// The mode to switch back to, see [`may_return`]. `before` was read from the disk just now. Asked at the first look
+    /// only: a mode that a shutdown left stands in the stamp before this agent begins, and one that stands there later is
+    /// of the shutdown that is under way.
     pub fn return_to(&mut self, before: &Stamp, moment: &Moment) -> Option<CacheMode> {
-        let mode = may_return(before, moment).filter(|_| !self.pending && !self.returned);
-        self.returned |= mode.is_some();
-        mode
+        let first = !std::mem::replace(&mut self.asked, true);
+        may_return(before, moment).filter(|_| first && !self.is_pending())
     }
 
     /// A glance shows something else than the last look: the disks have to be looked at.
@@ -284,15 +289,30 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_is_switched_back_once_and_only_from_armed() {
-        let mut volume = Volume::default();
+    fn the_mode_is_switched_back_at_the_first_look_and_only_from_armed() {
         let left = Stamp { return_to: Some(CacheMode::Writeback), ..armed() };
-        assert_eq!(volume.return_to(&Stamp { state: State::Clean, ..left.clone() }, &moment()), None);
+        let mut volume = Volume::default();
+        assert_eq!(volume.return_to(&left, &moment()), Some(CacheMode::Writeback));
+        assert_eq!(volume.return_to(&left, &moment()), None, "once");
+        // What a shutdown under way writes is not for this boot.
+        let mut volume = Volume::default();
+        assert_eq!(volume.return_to(&armed(), &moment()), None);
+        assert_eq!(volume.return_to(&left, &moment()), None);
+        let clean = Stamp { state: State::Clean, ..left.clone() };
+        assert_eq!(Volume::default().return_to(&clean, &moment()), None);
+        let mut volume = Volume::default();
         volume.event(SECOND);
         assert_eq!(volume.return_to(&left, &moment()), None, "a change is not answered yet");
+    }
+
+    #[test]
+    fn an_agent_that_ends_leaves_no_clean_behind() {
+        let mut volume = Volume::default();
         volume.done(&fine());
-        assert_eq!(volume.return_to(&left, &moment()), Some(CacheMode::Writeback));
-        assert_eq!(volume.return_to(&left, &moment()), None, "tried");
+        volume.left_alone();
+        let next = volume.next(&seen(&clean_here(), &fine(), 9));
+        assert_eq!(next.write.unwrap().state, State::Armed);
+        assert!(next.why[0].contains("the agent ends"));
     }
 
     #[test]

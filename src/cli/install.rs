@@ -21,8 +21,8 @@ const PACKAGED: &[&str] = &[
     "/etc/initramfs/post-update.d/originboot",
     "/usr/libexec/originboot/originboot-early",
 ];
-/// The unit that keeps the record of a boot.
-const UNIT: &str = "originboot-report.service";
+/// The units: what keeps the record of a boot, what keeps the stamp true, what empties a writeback cache at shutdown.
+const UNITS: [&str; 3] = ["originboot-report.service", "originboot-agent.service", "originboot-flush.service"];
 /// Where it is wanted.
 const WANTS: &str = "/etc/systemd/system/multi-user.target.wants";
 
@@ -157,12 +157,15 @@ fn to_make(target: &Root) -> Installed {
             made.dirs.push(path.to_owned());
         }
     };
-    let unit = format!("/usr/lib/systemd/system/{UNIT}");
-    if target.exists("/etc/systemd/system") && target.exists(&unit) {
+    let packaged = |name: &&str| target.exists(&format!("/usr/lib/systemd/system/{name}"));
+    let units: Vec<&str> = UNITS.into_iter().filter(packaged).collect();
+    if target.exists("/etc/systemd/system") && !units.is_empty() {
         dir(WANTS);
-        let link = format!("{WANTS}/{UNIT}");
-        if target.link(&link).is_none() && !target.exists(&link) {
-            made.links.push((link, unit));
+        for name in units {
+            let link = format!("{WANTS}/{name}");
+            if target.link(&link).is_none() && !target.exists(&link) {
+                made.links.push((link, format!("/usr/lib/systemd/system/{name}")));
+            }
         }
     }
     made

@@ -20,20 +20,37 @@ pub const ADMIN_FOLDER: &str = "/etc/originboot/conf.d";
 
 /// Tables of a settings file, each with its keys.
 const TABLES: &[(&str, &[&str])] =
-    &[("policy", &["safe", "bounded", "unknown", "unsafe"]), ("evidence", &["stamp"]), ("report", &["notify_command"])];
+    &[("policy", &["safe", "bounded", "unknown", "unsafe"]), ("evidence", &["stamp", "shutdown_flush"]), ("report", &["notify_command"])];
+
+/// Longest time, in seconds: a day.
+const MAX_SECONDS: u64 = 86_400;
 
 /// Most words of a command.
 const MAX_WORDS: usize = 64;
 
 /// Everything the admin can set.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// `[policy]`: travels in the image.
     pub policy: Policy,
     /// `[evidence] stamp`.
     pub stamp: StampChoice,
+    /// `[evidence] shutdown_flush`, in seconds: how long a writeback cache may be written back at an orderly shutdown. 0:
+    /// never.
+    pub shutdown_flush: u64,
     /// `[report] notify_command`: program and arguments; empty: mail to root.
     pub notify_command: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            stamp: StampChoice::default(),
+            shutdown_flush: 60,
+            notify_command: Vec::new(),
+        }
+    }
 }
 
 /// `[evidence] stamp`: whether `originboot install` makes a stamp.
@@ -136,6 +153,9 @@ fn set(settings: &mut Settings, table: &str, key: &str, value: &DeValue<'_>) -> 
         value.as_str().ok_or_else(|| format!("{key} is {}, not a word in quotes: {known}", value.type_str()))
     };
     match (table, key) {
+        ("evidence", "shutdown_flush") => {
+            settings.shutdown_flush = seconds(key, word("\"60s\", \"0s\" for never")?)?;
+        }
         ("evidence", _) => {
             settings.stamp = match word("\"auto\" or \"none\"")? {
                 "auto" => StampChoice::Auto,
@@ -149,6 +169,17 @@ fn set(settings: &mut Settings, table: &str, key: &str, value: &DeValue<'_>) -> 
         }
     }
     Ok(())
+}
+
+/// `60s`, `5min`.
+fn seconds(key: &str, word: &str) -> Result<u64, String> {
+    let number = |end: &str| word.strip_suffix(end).and_then(|digits| digits.parse::<u32>().ok()).map(u64::from);
+    let seconds = number("s").or_else(|| Some(number("min")? * 60));
+    match seconds {
+        Some(seconds) if seconds <= MAX_SECONDS => Ok(seconds),
+        Some(_) => Err(format!("{key} is at most {MAX_SECONDS}s, not \"{word}\"")),
+        None => Err(format!("{key} is a time such as \"60s\" or \"5min\", not \"{word}\"")),
+    }
 }
 
 /// A program and its arguments. No shell sees them, and `PATH` is not asked.
@@ -220,6 +251,18 @@ mod tests {
             ("[evidence]\nstamp = \"no\"\n", ":2:9: stamp is \"auto\" or \"none\", not \"no\""),
             ("[evidence]\nstamp = false\n", ":2:9: stamp is boolean, not a word in quotes: \"auto\" or \"none\""),
             (
+                "[evidence]\nshutdown_flush = \"60\"\n",
+                ":2:18: shutdown_flush is a time such as \"60s\" or \"5min\", not \"60\"",
+            ),
+            (
+                "[evidence]\nshutdown_flush = 60\n",
+                ":2:18: shutdown_flush is integer, not a word in quotes: \"60s\", \"0s\" for never",
+            ),
+            (
+                "[evidence]\nshutdown_flush = \"2000min\"\n",
+                ":2:18: shutdown_flush is at most 86400s, not \"2000min\"",
+            ),
+            (
                 "[report]\nnotify_comand = []\n",
                 ":2:1: unknown key \"notify_comand\" in [report]; did you mean \"notify_command\"?",
             ),
@@ -276,6 +319,8 @@ mod tests {
         let command = |text| read(text).unwrap().notify_command;
         assert_eq!(command("[report]\nnotify_command = [\"/bin/tell\", \"a b\"]\n"), ["/bin/tell", "a b"]);
         assert_eq!(read("[evidence]\nstamp = \"none\"\n").unwrap().stamp, StampChoice::None);
+        let flush = |word| read(&format!("[evidence]\nshutdown_flush = \"{word}\"\n")).unwrap().shutdown_flush;
+        assert_eq!([flush("0s"), flush("90s"), flush("5min")], [0, 90, 300]);
         let layers = [
             Layer { path: "a", text: "[report]\nnotify_command = [\"/bin/tell\"]\n" },
             Layer { path: "b", text: "[report]\nnotify_command = []\n" },

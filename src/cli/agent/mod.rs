@@ -1,5 +1,6 @@
 //! `originboot agent`: what the service runs.
 
+mod flush;
 mod images;
 mod run;
 mod say;
@@ -15,7 +16,9 @@ use crate::sys::machine::{RUN_DIR, private_dir};
 use crate::sys::watch::Watch;
 
 /// Stands below the folder of this boot while an agent runs.
-const RUNNING: &str = "agent.lock";
+pub(super) const RUNNING: &str = "agent.lock";
+/// How a person starts it.
+pub(super) const START: &str = "systemctl start originboot-agent, or /etc/init.d/originboot-agent start";
 
 /// Keep the stamps of this machine true while it runs (what the service
 /// originboot-agent runs)
@@ -23,7 +26,12 @@ const RUNNING: &str = "agent.lock";
 /// Does not end by itself. Writes CLEAN when a cache holds nothing that its
 /// origin lacks, and ARMED before anything can change that.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// At an orderly shutdown: write back what only a cache in writeback
+    /// mode holds, within the limit of the settings, and end
+    #[arg(long)]
+    flush: bool,
+}
 
 impl Args {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
@@ -33,6 +41,10 @@ impl Args {
         let dir = Path::new(RUN_DIR);
         private_dir(dir).map_err(|why| anyhow!(why))?;
         let root = Root::machine();
+        if self.flush {
+            flush::flush(&root, dir, &say::Log::open());
+            return Ok(Outcome::Fine);
+        }
         // Before anything is looked at, so that nothing is missed in between.
         let watch = Watch::open(&root).map_err(|why| anyhow!(why))?;
         let lock = Lock::take(&dir.join(RUNNING)).map_err(|why| anyhow!(why))?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::flush::going_down;
 use super::images::Images;
 use super::say::{Level, Log};
 use super::volumes::{Known, Look};
@@ -68,10 +69,20 @@ impl Agent {
             }
             let woken = self.watch.wait(self.until_due());
             if woken.stop {
-                return;
+                return self.stop();
             }
             self.woken(&woken);
         }
+    }
+
+    /// Asked to end. In a shutdown the stamps stay as they are, for the seal; at any other time nobody would watch over a
+    /// CLEAN.
+    fn stop(&mut self) {
+        if going_down(&self.root) {
+            return;
+        }
+        self.known.values_mut().for_each(|known| known.volume.left_alone());
+        self.look();
     }
 
     fn now(&self) -> Duration {

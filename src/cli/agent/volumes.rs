@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use super::flush::{FLUSHING, switch};
 use super::say::{Level, Log};
 use crate::agent::{Seen, Volume};
 use crate::backend::{self, CacheSet};
+use crate::cli::evidence::not_writable;
 use crate::decide::unfenced;
 use crate::device::dm::CacheStatus;
 use crate::device::lvm::{Id, VgSeen};
@@ -19,6 +21,8 @@ use crate::sys::watch::Watch;
 
 /// How long another writer is waited for.
 const OTHER: Duration = Duration::from_secs(3);
+/// For lvm's switch back to writeback, in seconds: nothing is written back for it.
+const SWITCH: u64 = 60;
 /// After a write that failed.
 const RETRY: Duration = Duration::from_secs(10);
 
@@ -79,12 +83,8 @@ impl Look<'_> {
     }
 
     fn one(&self, inventory: &Inventory, group: &VgSeen, set: &CacheSet, known: &mut Known, status: &CacheStatus) {
-        let found = stamp_of(inventory, &group.vg, set).and_then(|(_, _, slots)| {
-            let before = slots.basis().map_err(|doubt| doubt.to_string())?;
-            Ok((before, aim(inventory, group, set)?.moment))
-        });
         known.look_at = None;
-        let (before, moment) = match found {
+        let (before, moment) = match stamped(inventory, group, set) {
             Ok(found) => found,
             Err(why) => {
                 known.volume.done(status);
@@ -92,6 +92,10 @@ impl Look<'_> {
                 return;
             }
         };
+        if self.returned(group, set, known, before, &moment) {
+            known.look_at = Some(self.now);
+            return;
+        }
         let next = known.volume.next(&self.seen(before, moment, status, set));
         let mut again = next.again;
         let mut said = next.why;
@@ -125,6 +129,28 @@ impl Look<'_> {
         self.tell(known, level, &format!("{}: {state}, generation {generation}: {why}", set.name()));
     }
 
+    /// Back to the mode that the last shutdown left for the sake of the stamp. True: tried, and the disks are to be looked at
+    /// again.
+    fn returned(&self, group: &VgSeen, set: &CacheSet, known: &mut Known, before: &Stamp, moment: &Moment) -> bool {
+        let Some(mode) = known.volume.return_to(before, moment) else { return false };
+        let name = set.name();
+        if self.dir.join(FLUSHING).exists() {
+            return false;
+        }
+        if let Some(why) = not_writable(group) {
+            self.log.say(Level::Warning, &format!("{name}: stays in writethrough in this boot: {why}"));
+            return false;
+        }
+        let ran = switch(&name, mode, SWITCH);
+        if ran.ok() {
+            self.log.say(Level::Notice, &format!("{name}: back in {mode}, as before the last shutdown"));
+        } else {
+            let said = ran.output.trim();
+            self.log.say(Level::Error, &format!("{name}: stays in writethrough: {}: {said}", ran.summary()));
+        }
+        true
+    }
+
     fn seen<'a>(&self, before: &'a Stamp, moment: Moment, status: &'a CacheStatus, set: &CacheSet) -> Seen<'a> {
         Seen { now: self.now, before, moment, status, cleaner: set.cleaner, images_arm: self.images_arm }
     }
@@ -139,8 +165,19 @@ impl Look<'_> {
     }
 }
 
+/// The stamp of this volume that the next one is made from, and what is true now.
+pub(super) fn stamped<'a>(
+    inventory: &'a Inventory,
+    group: &VgSeen,
+    set: &CacheSet,
+) -> Result<(&'a Stamp, Moment), String> {
+    let (_, _, slots) = stamp_of(inventory, &group.vg, set)?;
+    let before = slots.basis().map_err(|doubt| doubt.to_string())?;
+    Ok((before, aim(inventory, group, set)?.moment))
+}
+
 /// The device with the cache target of this volume, and what the target says.
-fn live<'a>(inventory: &'a Inventory, set: &CacheSet) -> Option<(DevNo, &'a CacheStatus)> {
+pub(super) fn live<'a>(inventory: &'a Inventory, set: &CacheSet) -> Option<(DevNo, &'a CacheStatus)> {
     let ours = inventory.devices.iter().filter(|device| device.lv_ids() == Some((set.vg_id, set.lv_id)));
     ours.filter_map(|device| match &device.kind {
         DeviceKind::Dm { cache, .. } => Some((device.devno, cache.as_ref()?)),

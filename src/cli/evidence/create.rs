@@ -1,5 +1,6 @@
 //! `originboot evidence create`.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -14,7 +15,9 @@ use crate::evidence::rules::{Moment, created};
 use crate::evidence::{
     Home, Identity, Place, PlaceKind, STAMP_LV, SlotRead, Slots, ends, first_slots, home, place, stamp_of,
 };
+use crate::cli::agent::{RUNNING, START};
 use crate::sys::Root;
+use crate::sys::lock::{Held, held};
 use crate::sys::machine::RUN_DIR;
 use crate::sys::scan::{ScanOptions, scan};
 use crate::sys::stamp::{Lock, Pv, cache_devices, now};
@@ -132,16 +135,26 @@ fn home_of(inventory: &Inventory, seen: &VgSeen, sets: &[CacheSet]) -> Result<Ho
 fn write_all(root: &Root, inventory: &Inventory, seen: &VgSeen) -> anyhow::Result<Outcome> {
     let lock = lock(root)?;
     let mut outcome = Outcome::Fine;
+    let mut written = false;
     for set in sets(seen) {
         if has_stamp(inventory, seen, &set) {
             continue;
         }
         match write_one(&lock, root, inventory, seen, &set) {
-            Ok(()) => println!("{}: stamp written, UNKNOWN until the cache was seen clean", set.name()),
+            Ok(()) => {
+                written = true;
+                println!("{}: stamp written, UNKNOWN: this boot opened the cache without it", set.name());
+            }
             Err(why) => {
                 eprintln!("originboot: {}: no stamp: {why:#}", set.name());
                 outcome = Outcome::Findings;
             }
+        }
+    }
+    if written && root.is_machine() {
+        println!("the next orderly stop, or the next boot with every image rebuilt, can make it CLEAN");
+        if held(&Path::new(RUN_DIR).join(RUNNING)) != Held::Busy {
+            println!("no agent runs, which keeps it true: {START}");
         }
     }
     Ok(outcome)

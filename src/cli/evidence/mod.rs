@@ -69,7 +69,7 @@ pub(super) fn sets(group: &VgSeen) -> Vec<CacheSet> {
 
 /// What keeps the volume group from being written: with a physical volume missing a change of any kind would mark it
 /// missing, and lock it out when it comes late.
-fn not_writable(group: &VgSeen) -> Option<String> {
+pub(super) fn not_writable(group: &VgSeen) -> Option<String> {
     let vg = &group.vg;
     let missing = vg.pvs.iter().find(|pv| pv.is_marked_missing() || group.missing.contains(&pv.id));
     let of = |what: String| Some(format!("{}: {what}", vg.name));

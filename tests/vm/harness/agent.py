@@ -2,8 +2,10 @@
 
 import re
 
+from . import disks
 from .env import Failure
 from .scenario import Result
+from .steps import held
 
 # In every boot: an lvm that needs no udevd, an image in /boot as the hooks leave it, the agent, and a cache that is
 # closed in order at the end, as originboot-seal does on a whole system.
@@ -139,3 +141,13 @@ def lost(result, kept: dict) -> list:
     """Names of files that are not what was acknowledged."""
     there = dict(reversed(line.split()) for line in result.blocks.get("kept", "").splitlines() if len(line.split()) == 2)
     return [name for name, total in kept.items() if there.get(name) != total]
+
+
+def not_safe(vm, image, attached) -> str:
+    """Without the SSD the boot is held, and no disk is written. What it explains. `image` holds whatever is not SAFE."""
+    left = {serial: file for serial, file in attached.items() if serial != "ssd"}
+    before = {serial: disks.sha256(file) for serial, file in left.items()}
+    result = held(vm, "the SSD is pulled", image, left, commands=["originboot explain"])
+    for serial, file in left.items():
+        vm.check(disks.sha256(file) == before[serial], f"{serial} was written")
+    return result.blocks["originboot explain"]
