@@ -21,7 +21,7 @@ EARLY_MAX_KIB := 760
 # Installed as they lie here, so that the links between them work; tests/guards.rs follows each link.
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(wildcard docs/*.md) tests/vm/README.md
 
-.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts bench-boot bench-parse bench-conf fuzz
+.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts bench-arm bench-boot bench-drain bench-parse bench-conf fuzz
 
 all: build
 
@@ -92,12 +92,21 @@ vm-mutants: deps
 
 cuts: deps stage
 	@$(VM) run 91-cuts-detach@every
+	@$(VM) run 6a-stamp-torn@every
 
 demo: deps stage
 	@$(PYTHON) tests/vm/demo.py
 
 bench-boot: deps stage
 	@$(PYTHON) tests/vm/bench_boot.py
+
+# What each event of a physical volume pays.
+bench-arm: deps stage
+	@$(PYTHON) tests/vm/bench_arm.py
+
+# Sectors written to the HDD in MINUTES=5 after an orderly reboot, with and without.
+bench-drain: deps stage
+	@$(PYTHON) tests/vm/bench_drain.py $(MINUTES)
 
 # A VG of 10,000 LVs read by us and by lvm (as root, for the comparison).
 bench-parse:

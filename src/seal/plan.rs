@@ -2,7 +2,7 @@
 
 use super::facts::{Caller, Facts, Verb};
 use crate::device::dm::{CacheStatus, Target};
-use crate::device::lvm::{CacheMode, Id};
+use crate::device::lvm::Id;
 use crate::device::{DevNo, Device, DeviceKind, Inventory, Mount};
 
 /// File systems whose devices mountinfo does not tell: a number of their own, and one of several sources or a name.
@@ -71,14 +71,6 @@ pub enum Why {
     /// The kernel could not write the flag.
     #[error("the metadata of the cache {0} cannot be written")]
     ReadOnly(String),
-    /// Writeback with dirty blocks: the flush before the shutdown did not end, or was not wanted.
-    #[error("{name} is in writeback with {dirty} dirty blocks")]
-    Dirty {
-        /// dm name.
-        name: String,
-        /// Dirty blocks.
-        dirty: u64,
-    },
     /// A file system on it is still written to.
     #[error("{point} on {name} is mounted read-write")]
     Writable {
@@ -198,15 +190,15 @@ fn closing(inventory: &Inventory, device: &Device) -> Result<Closing, Why> {
         return Err(Why::Suspended(name));
     }
     let [line] = table.as_slice() else { return Err(Why::Table(name)) };
-    let Target::Cache(live) = &line.target else { return Err(Why::Table(name)) };
+    if !matches!(line.target, Target::Cache(_)) {
+        return Err(Why::Table(name));
+    }
     let Some(CacheStatus::Running(counters)) = cache else { return Err(Why::Failed(name)) };
     if counters.read_only || counters.needs_check {
         return Err(Why::ReadOnly(name));
     }
-    let writeback = [live.mode(), counters.mode()].contains(&CacheMode::Writeback);
-    if writeback && counters.dirty > 0 {
-        return Err(Why::Dirty { name, dirty: counters.dirty });
-    }
+    // With dirty blocks too, also in writeback: the close writes exactly which ones they are, and without it the next boot
+    // takes every block for dirty.
     unused(inventory, device, &name)?;
     Ok(Closing { name, devno: device.devno, lv: device.lv_ids() })
 }

@@ -19,7 +19,7 @@ from harness import base, product, scenario  # noqa: E402
 from harness.env import TREE, VM_DIR, Broken, Failure, cache, digest, digest_tree  # noqa: E402
 
 TEST = ("10-pool-writethrough-pulled", "13-pool-writeback-pulled-holds", "15-ssd-late", "16-origin-missing")
-TEST += ("17-old-ssd-returns",)
+TEST += ("17-old-ssd-returns", "60-seal-poweroff", "62-stamp-clean-then-pulled")
 
 
 def names(known, everything=False) -> list:

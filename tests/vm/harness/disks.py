@@ -117,6 +117,13 @@ def extent(text: str, lv: str) -> int:
     return (int(re.search(r"pe_start\s*=\s*(\d+)", part).group(1)) + int(first) * size) * SECTOR
 
 
+def length(text: str, lv: str) -> int:
+    """The bytes of the first segment of an LV, from the VG text."""
+    size = int(re.search(r"^extent_size\s*=\s*(\d+)", text, re.MULTILINE).group(1))
+    body = text[re.search(rf"^{re.escape(lv)} \{{", text, re.MULTILINE).start() :]
+    return int(re.search(r"extent_count\s*=\s*(\d+)", body).group(1)) * size * SECTOR
+
+
 def overwrite(path, start: int, length: int):
     """Damage a part of a qcow2."""
     run(["qemu-io", "-f", "qcow2", "-c", f"write -P 0x5a {start} {length}", path])

@@ -7,14 +7,14 @@ import dataclasses
 class Spec:
     """`disks`: serial -> MiB. `partitions`: serial -> [(start, size) in MiB]. `files`: what the host's /etc holds.
     `power_cut`: the machine is killed when the script says so instead of being switched off. `full`: root is a whole
-    Debian with systemd (fullsystem.py)."""
+    Debian, with "systemd" (fullsystem.py) or "sysvinit" (sysvinit.py)."""
 
     disks: dict
     script: str
     partitions: dict = dataclasses.field(default_factory=dict)
     files: dict = dataclasses.field(default_factory=dict)
     power_cut: bool = False
-    full: bool = False
+    full: str = ""
 
 
 TWO_DISKS = {"hdd": 640, "ssd": 256}
@@ -206,9 +206,12 @@ LAYOUTS = {
         JOURNAL + CLOSE + STOP_ARRAYS,
         files=mdadm_conf("bulk"),
     ),
-    "full-writethrough": Spec(FULL_DISKS, FULL_VG + pool("writethrough") + "fill root\n" + CLOSE, full=True),
+    "full-writethrough": Spec(FULL_DISKS, FULL_VG + pool("writethrough") + "fill root\n" + CLOSE, full="systemd"),
+    "sysvinit-writethrough": Spec(
+        FULL_DISKS, FULL_VG + pool("writethrough") + "fill root\n" + CLOSE, full="sysvinit"
+    ),
     "full-writeback": Spec(
-        FULL_DISKS, FULL_VG + pool("writeback") + "fill root\n" + flushed("root") + CLOSE, full=True
+        FULL_DISKS, FULL_VG + pool("writeback") + "fill root\n" + flushed("root") + CLOSE, full="systemd"
     ),
     "pool-writethrough": Spec(TWO_DISKS, VG + pool("writethrough") + "fill root home\n" + CLOSE),
     "striped-writethrough": Spec(THREE_DISKS, on_two(STRIPED) + pool("writethrough") + "fill root home\n" + CLOSE),

@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from . import disks, fullsystem, images, payload, qemu
+from . import disks, fullsystem, images, payload, qemu, sysvinit
 from .base import Base
 from .cpio import Cpio
 from .env import GUEST, Broken, build_once, digest, run
@@ -30,9 +30,14 @@ def layout(name: str, system: Base) -> Layout:
     spec = LAYOUTS[name]
     code = [(GUEST / file).read_bytes() for file in ("maker", "init")]
     code += [pathlib.Path(payload.__file__).read_bytes()]
-    code += fullsystem.sources() if spec.full else []
+    code += _whole(spec).sources() if spec.full else []
     key = digest(system.key, spec.script, json.dumps([spec.disks, spec.partitions, spec.files]), *code)
     return Layout(name, spec, build_once("layout", f"{name}-{key}", lambda work: _make(name, spec, system, work)))
+
+
+def _whole(spec: Spec):
+    """Who makes the content of a root that is a whole Debian."""
+    return sysvinit if spec.full == "sysvinit" else fullsystem
 
 
 def _payload(system: Base) -> pathlib.Path:
@@ -68,7 +73,7 @@ def _make(name: str, spec: Spec, system: Base, work: pathlib.Path):
         else:
             run(["qemu-img", "create", "-q", "-f", "qcow2", file, f"{size}M"])
         attached.append(qemu.Disk(serial, file))
-    content = fullsystem.tar(system) if spec.full else _payload(system)
+    content = _whole(spec).tar(system) if spec.full else _payload(system)
     attached.append(qemu.Disk("payload", content, fmt="raw", readonly=True))
     with qemu.Machine(f"maker of {name}", system.kernel, initrd, attached, "rdinit=/maker/init loglevel=4") as machine:
         try:

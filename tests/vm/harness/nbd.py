@@ -23,10 +23,13 @@ EIO = 5
 
 class Server:
     """Serves the raw file `path` at `address`. After the `cut`-th write `on_cut()` is called and nothing is applied
-    any more. `writes` lists (offset, length) of each write in order. `fail_reads` makes every read an I/O error."""
+    any more. `writes` lists (offset, length) of each write in order. `area` (offset, length): only writes into it are
+    listed and counted. `torn`: of the last write only so many bytes are applied. `fail_reads` makes every read an I/O
+    error."""
 
-    def __init__(self, path, folder, cut=None, on_cut=None, fail_reads=False):
+    def __init__(self, path, folder, cut=None, on_cut=None, fail_reads=False, area=None, torn=None):
         self.path, self.cut, self.on_cut, self.fail_reads = pathlib.Path(path), cut, on_cut, fail_reads
+        self.area, self.torn = area, torn
         self.size = self.path.stat().st_size
         self.writes, self._pages, self.was_cut = [], {}, cut == 0
         self._file = open(self.path, "rb")
@@ -101,8 +104,9 @@ class Server:
                 if self.on_cut:
                     self.on_cut()
                 return False
-            self._write(offset, data)
-            if self.cut is not None and len(self.writes) >= self.cut:
+            last = self._counts(offset, len(data)) and len(self.writes) == self.cut
+            self._write(offset, data[: self.torn] if last else data)
+            if last:
                 self.was_cut = True
                 if self.on_cut:
                     self.on_cut()
@@ -115,8 +119,13 @@ class Server:
         link.sendall(struct.pack(">IIQ", REPLY, error, handle) + body)
         return True
 
+    def _counts(self, offset, length) -> bool:
+        if self.area and not (offset < sum(self.area) and self.area[0] < offset + length):
+            return False
+        self.writes.append((offset, length))
+        return True
+
     def _write(self, offset, data):
-        self.writes.append((offset, len(data)))
         at = 0
         while at < len(data):
             page, inner = divmod(offset + at, BLOCK)

@@ -80,7 +80,10 @@ after() {
 def _dump(product: Stage, layout: Layout, system, work: pathlib.Path):
     print(f"# dumping the host of {layout.name} on {system.name}", flush=True)
     task = work / "task.raw"
-    tar_disk({"rootinit": (GUEST / "rootinit").read_bytes(), "steps": STEPS, "originboot": product.program.read_bytes()}, task)
+    does = (GUEST / "rootinit").read_bytes()
+    # Under the other name a whole Debian starts it.
+    files = {"rootinit": does, "fullinit": does, "steps": STEPS, "originboot": product.program.read_bytes()}
+    tar_disk(files, task)
     attached = [qemu.Disk(serial, qemu.overlay(file, work / f"{serial}.qcow2")) for serial, file in layout.files.items()]
     attached.append(qemu.Disk("task", task, fmt="raw", readonly=True))
     image = images.stock(system, layout.spec.files)

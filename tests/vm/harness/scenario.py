@@ -152,6 +152,10 @@ class Bench:
         dump = product.snapshot(stage, layout, self.system)
         return images.originboot(self.system, stage.path, stage.key, dump, files)
 
+    def program(self) -> bytes:
+        """The host program under test."""
+        return product.stage(self.tree).program.read_bytes()
+
     def disks(self, layout, without=()) -> dict:
         """Fresh overlays of the layout's disks, by serial."""
         self.count += 1
@@ -161,22 +165,22 @@ class Bench:
             if serial not in without
         }
 
-    def task(self, steps="", program=True) -> qemu.Disk:
-        """The disk with what root does; with `program` the host program is on it as `originboot`."""
+    def task(self, steps="", program=True, more=None) -> qemu.Disk:
+        """The disk with what root does; with `program` the host program is on it as `originboot`; `more` by name."""
         self.count += 1
-        files = {"rootinit": (GUEST / "rootinit").read_bytes(), "steps": steps}
+        files = {**(more or {}), "rootinit": (GUEST / "rootinit").read_bytes(), "steps": steps}
         if program:
             files["originboot"] = product.stage(self.tree).program.read_bytes()
         path = self.folder / f"{self.count}-task.raw"
         tar_disk(files, path)
         return qemu.Disk("task", path, fmt="raw", readonly=True)
 
-    def machine(self, title, image, attached, append="", steps="", program=True, **options) -> qemu.Machine:
+    def machine(self, title, image, attached, append="", steps="", program=True, files=None, **options) -> qemu.Machine:
         """A machine that boots `image`; `attached` maps serials to qcow2 files or Disks, or is a list of Disks."""
         if isinstance(attached, dict):
             attached = [disk if isinstance(disk, qemu.Disk) else qemu.Disk(name, disk) for name, disk in attached.items()]
         drives = list(attached)
-        drives.append(self.task(steps, program))
+        drives.append(self.task(steps, program, files))
         machine = qemu.Machine(title, self.system.kernel, image, drives, f"{ROOT} {append}", say=self.say, **options)
         self.commands.append((title, machine.command_line()))
         return machine
