@@ -1,11 +1,13 @@
 //! `originboot install`: switches the packaged hook on and rebuilds every kernel's image.
 
+use super::evidence::{Making, Ready, group, ready, sets};
 use super::render::{Outfit, Target, Wanted};
 use super::{Look, Outcome, Usage};
-use crate::settings::BootPlan;
+use crate::settings::{BootPlan, StampChoice};
 use crate::sys::Root;
 use crate::sys::host::{
-    Installed, STATE, built_plan, image_is_built, installed, kernels, state_is_empty, uninstalling,
+    Installed, STATE, built_plan, image_is_built, in_chroot, installed, kernels, read_settings, state_is_empty,
+    uninstalling,
 };
 use anyhow::{Context as _, bail};
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
@@ -80,6 +82,8 @@ impl Args {
         steps.extend(new.dirs.iter().filter(|dir| *dir != STATE).map(|dir| format!("make {dir}")));
         steps.extend(new.links.iter().map(|(path, _)| format!("link {path}")));
         steps.push(format!("run update-initramfs -u -k all, for {}", releases.join(", ")));
+        let stamp = self.stamp(&wanted)?;
+        steps.extend(stamp.iter().flat_map(|making| making.steps.iter().cloned()));
         if !self.consent.given("install", &steps)? {
             return Ok(Outcome::Fine);
         }
@@ -88,8 +92,42 @@ impl Args {
         made.add(new);
         made.make(&wanted.target)?;
         rebuild(&wanted.target, &self.look.sysroot)?;
-        Ok(report(&wanted.target, plan, &releases))
+        let outcome = report(&wanted.target, plan, &releases);
+        // A stamp is worth something once every image arms it.
+        match stamp {
+            Some(making) if outcome == Outcome::Fine => {
+                making.make(&Root::machine()).context("the images are protected")
+            }
+            _ => Ok(outcome),
+        }
     }
+
+    /// How the stamps of root's volume group are made, where they are wanted. That there is no room for them is said, and
+    /// stops nothing.
+    fn stamp(&self, wanted: &Wanted) -> anyhow::Result<Option<Making>> {
+        let choice = read_settings(&wanted.target).map_err(|e| Usage(e.to_string()))?.stamp;
+        let machine = [&self.look.sysroot, &self.target.tools_root].iter().all(|dir| *dir == Path::new("/"));
+        if !stamp_is_wanted(choice, machine, in_chroot()) {
+            return Ok(None);
+        }
+        let group = group(&wanted.inventory, None)?;
+        if sets(&group).is_empty() {
+            return Ok(None);
+        }
+        match ready(&wanted.inventory, &group)? {
+            Ready::Make(making) => Ok(Some(making)),
+            Ready::Nothing(_) => Ok(None),
+            Ready::Refused(why) => {
+                eprintln!("originboot: no stamp is made: {why}");
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Only on the machine itself: elsewhere the disks that are seen are not those of the root that is installed to.
+fn stamp_is_wanted(choice: StampChoice, machine: bool, chroot: bool) -> bool {
+    choice == StampChoice::Auto && machine && !chroot
 }
 
 impl Consent {
@@ -211,4 +249,17 @@ fn report(target: &Root, plan: &BootPlan, releases: &[String]) -> Outcome {
         }
     }
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_made_on_the_machine_itself_and_where_nobody_says_no() {
+        assert!(stamp_is_wanted(StampChoice::Auto, true, false));
+        assert!(!stamp_is_wanted(StampChoice::None, true, false));
+        assert!(!stamp_is_wanted(StampChoice::Auto, false, false));
+        assert!(!stamp_is_wanted(StampChoice::Auto, true, true));
+    }
 }

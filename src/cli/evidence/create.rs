@@ -41,62 +41,96 @@ pub(super) struct Args {
     look: Look,
 }
 
+/// What there is to do.
+pub(in crate::cli) enum Ready {
+    /// Nothing, for this reason.
+    Nothing(String),
+    /// It cannot be done, for this reason.
+    Refused(String),
+    /// This.
+    Make(Making),
+}
+
+/// How the stamps of a volume group are made.
+pub(in crate::cli) struct Making {
+    vg: String,
+    /// Arguments for lvm that make their volume, where there is none.
+    command: Option<Vec<String>>,
+    /// What will be done, one clause each.
+    pub(in crate::cli) steps: Vec<String>,
+}
+
 impl Args {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let (root, inventory) = self.look.inventory()?;
         let seen = group(&inventory, self.group.as_deref())?;
-        let refused = |why: String| {
-            eprintln!("originboot: {why}");
-            Ok(Outcome::Findings)
-        };
-        let vg = &seen.vg;
-        let sets = sets(&seen);
-        if sets.is_empty() {
-            return refused(format!("{} has no cache: there is nothing to keep a stamp for", vg.name));
-        }
-        if let Some(why) = not_writable(&seen) {
-            return refused(why);
-        }
-        if sets.iter().all(|set| has_stamp(&inventory, &seen, set)) {
-            println!("every cached volume of {} has its stamp: nothing to do", vg.name);
-            return Ok(Outcome::Fine);
-        }
-        let home = match home_of(&inventory, &seen, &sets) {
-            Ok(home) => home,
-            Err(why) => return refused(why),
-        };
-        let mut steps = Vec::new();
-        let command = match home {
-            Home::NewLv { pv } => {
-                let (device, _) = inventory.pv(&pv).context("the physical volume is gone")?;
-                let command = lvm::create(&vg.name, &device.path());
-                steps.push(format!("run lvm {}", command.join(" ")));
-                Some(command)
+        match ready(&inventory, &seen)? {
+            Ready::Nothing(why) => {
+                println!("{why}");
+                Ok(Outcome::Fine)
             }
-            Home::Here(place) => {
-                if place.kind == PlaceKind::Tail {
-                    let device = inventory.pv(&place.pv).map(|(device, _)| device.path()).unwrap_or_default();
-                    steps.push(format!("use what LVM leaves unused behind the last extent of {device}"));
-                }
-                None
+            Ready::Refused(why) => {
+                eprintln!("originboot: {why}");
+                Ok(Outcome::Findings)
             }
-        };
-        for set in sets.iter().filter(|set| !has_stamp(&inventory, &seen, set)) {
-            steps.push(format!("write a stamp for {} that says nothing yet (UNKNOWN)", set.name()));
+            Ready::Make(making) if self.consent.given("evidence create", &making.steps)? => making.make(&root),
+            Ready::Make(_) => Ok(Outcome::Fine),
         }
-        if !self.consent.given("evidence create", &steps)? {
-            return Ok(Outcome::Fine);
+    }
+}
+
+/// What there is to do for a volume group.
+pub(in crate::cli) fn ready(inventory: &Inventory, seen: &VgSeen) -> anyhow::Result<Ready> {
+    let vg = &seen.vg;
+    let sets = sets(seen);
+    if sets.is_empty() {
+        return Ok(Ready::Refused(format!("{} has no cache: there is nothing to keep a stamp for", vg.name)));
+    }
+    if let Some(why) = not_writable(seen) {
+        return Ok(Ready::Refused(why));
+    }
+    if sets.iter().all(|set| has_stamp(inventory, seen, set)) {
+        return Ok(Ready::Nothing(format!("every cached volume of {} has its stamp: nothing to do", vg.name)));
+    }
+    let home = match home_of(inventory, seen, &sets) {
+        Ok(home) => home,
+        Err(why) => return Ok(Ready::Refused(why)),
+    };
+    let mut steps = Vec::new();
+    let command = match home {
+        Home::NewLv { pv } => {
+            let (device, _) = inventory.pv(&pv).context("the physical volume is gone")?;
+            let command = lvm::create(&vg.name, &device.path());
+            steps.push(format!("run lvm {}", command.join(" ")));
+            Some(command)
         }
-        if let Some(command) = &command {
-            lvm::run(&root, command)?;
+        Home::Here(place) => {
+            if place.kind == PlaceKind::Tail {
+                let device = inventory.pv(&place.pv).map(|(device, _)| device.path()).unwrap_or_default();
+                steps.push(format!("use what LVM leaves unused behind the last extent of {device}"));
+            }
+            None
+        }
+    };
+    for set in sets.iter().filter(|set| !has_stamp(inventory, seen, set)) {
+        steps.push(format!("write a stamp for {} that says nothing yet (UNKNOWN)", set.name()));
+    }
+    Ok(Ready::Make(Making { vg: vg.name.clone(), command, steps }))
+}
+
+impl Making {
+    /// Makes them, and says what each volume got.
+    pub(in crate::cli) fn make(&self, root: &Root) -> anyhow::Result<Outcome> {
+        if let Some(command) = &self.command {
+            lvm::run(root, command)?;
         }
         // Everything is judged by what stands on the disks now, not by what lvm said.
-        let inventory = scan(&root, &ScanOptions::host()).context("looking at the block devices again")?;
-        let seen = group(&inventory, Some(&vg.name))?;
-        if command.is_some() && seen.vg.lv(STAMP_LV).is_none() {
-            bail!("lvm did not say why, but {}/{STAMP_LV} is not there", vg.name);
+        let inventory = scan(root, &ScanOptions::host()).context("looking at the block devices again")?;
+        let seen = group(&inventory, Some(&self.vg))?;
+        if self.command.is_some() && seen.vg.lv(STAMP_LV).is_none() {
+            bail!("lvm did not say why, but {}/{STAMP_LV} is not there", self.vg);
         }
-        write_all(&root, &inventory, &seen)
+        write_all(root, &inventory, &seen)
     }
 }
 

@@ -14,7 +14,8 @@ use crate::device::Inventory;
 use crate::device::lvm::{VgSeen, volume_groups};
 use crate::settings::{RootLv, hint};
 
-pub(super) use create::lock;
+pub(super) use create::{Making, Ready, lock, ready};
+pub(super) use remove::{Removal, removal};
 pub(super) use words::{line, short};
 
 /// Keep, show or remove the stamp on the origin

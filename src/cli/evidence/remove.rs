@@ -6,7 +6,8 @@ use super::create::lock;
 use super::{group, lvm, not_writable};
 use crate::cli::install::Consent;
 use crate::cli::{Look, Outcome};
-use crate::device::lvm::Id;
+use crate::device::Inventory;
+use crate::device::lvm::{Id, VgSeen};
 use crate::evidence::{SLOT, STAMP_LV, SlotRead, Stamps, Write};
 use crate::sys::Root;
 use crate::sys::scan::{ScanOptions, scan};
@@ -24,46 +25,73 @@ pub(super) struct Args {
     look: Look,
 }
 
+/// The stamps of a volume group, to be taken away.
+pub(in crate::cli) struct Removal {
+    vg: String,
+    written: Vec<Stamps>,
+    has_lv: bool,
+    /// What will be done, one clause each.
+    pub(in crate::cli) steps: Vec<String>,
+}
+
 impl Args {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let (root, inventory) = self.look.inventory()?;
         let seen = group(&inventory, self.group.as_deref())?;
-        let vg = &seen.vg;
-        let of_vg = || inventory.evidence.stamps.iter().filter(|stamps| stamps.vg_id == vg.id);
-        let written: Vec<&Stamps> = of_vg().filter(|stamps| !ours(stamps, &vg.id).is_empty()).collect();
-        let has_lv = vg.lv(STAMP_LV).is_some();
-        if written.is_empty() && !has_lv {
-            println!("{} has no stamp: nothing to do", vg.name);
-            return Ok(Outcome::Fine);
+        match removal(&inventory, &seen) {
+            Ok(None) => println!("{} has no stamp: nothing to do", seen.vg.name),
+            Ok(Some(removal)) if self.consent.given("evidence remove", &removal.steps)? => {
+                return removal.carry_out(&root, &inventory);
+            }
+            Ok(Some(_)) => {}
+            Err(why) => {
+                eprintln!("originboot: {why}");
+                return Ok(Outcome::Findings);
+            }
         }
-        if let Some(why) = not_writable(&seen).filter(|_| has_lv) {
-            eprintln!("originboot: {why}");
-            return Ok(Outcome::Findings);
-        }
-        let mut steps = Vec::new();
-        for stamps in &written {
-            let device = inventory.pv(&stamps.place.pv).map(|(device, _)| device.path()).unwrap_or_default();
-            steps.push(format!("write zeros over {} slots of stamps on {device}", ours(stamps, &vg.id).len()));
-            steps.extend(stamps.fences().iter().map(|id| format!("forget that physical volume {id} must not be used")));
-        }
-        if has_lv {
-            steps.push(format!("run lvm {}", lvm::remove(&vg.name).join(" ")));
-        }
-        if !self.consent.given("evidence remove", &steps)? {
-            return Ok(Outcome::Fine);
-        }
+        Ok(Outcome::Fine)
+    }
+}
+
+/// What there is to remove; an error is a sentence why it cannot be.
+pub(in crate::cli) fn removal(inventory: &Inventory, seen: &VgSeen) -> Result<Option<Removal>, String> {
+    let vg = &seen.vg;
+    let of_vg = || inventory.evidence.stamps.iter().filter(|stamps| stamps.vg_id == vg.id);
+    let written: Vec<Stamps> = of_vg().filter(|stamps| !ours(stamps, &vg.id).is_empty()).cloned().collect();
+    let has_lv = vg.lv(STAMP_LV).is_some();
+    if written.is_empty() && !has_lv {
+        return Ok(None);
+    }
+    if let Some(why) = not_writable(seen).filter(|_| has_lv) {
+        return Err(why);
+    }
+    let mut steps = Vec::new();
+    for stamps in &written {
+        let device = inventory.pv(&stamps.place.pv).map(|(device, _)| device.path()).unwrap_or_default();
+        steps.push(format!("write zeros over {} slots of stamps on {device}", ours(stamps, &vg.id).len()));
+        steps.extend(stamps.fences().iter().map(|id| format!("forget that physical volume {id} must not be used")));
+    }
+    if has_lv {
+        steps.push(format!("run lvm {}", lvm::remove(&vg.name).join(" ")));
+    }
+    Ok(Some(Removal { vg: vg.name.clone(), written, has_lv, steps }))
+}
+
+impl Removal {
+    /// Removes them, and looks whether they are gone.
+    pub(in crate::cli) fn carry_out(&self, root: &Root, inventory: &Inventory) -> anyhow::Result<Outcome> {
         {
-            let _lock = lock(&root)?;
-            for stamps in &written {
+            let _lock = lock(root)?;
+            for stamps in &self.written {
                 let (device, _) = inventory.pv(&stamps.place.pv).context("the physical volume of the stamp is gone")?;
-                let pv = Pv::open(&root, device).map_err(|why| anyhow!(why))?;
+                let pv = Pv::open(root, device).map_err(|why| anyhow!(why))?;
                 clear(&pv, stamps).map_err(|why| anyhow!(why))?;
             }
         }
-        if has_lv {
-            lvm::run(&root, &lvm::remove(&vg.name))?;
+        if self.has_lv {
+            lvm::run(root, &lvm::remove(&self.vg))?;
         }
-        gone(&root, &vg.name)
+        gone(root, &self.vg)
     }
 }
 

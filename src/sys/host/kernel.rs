@@ -30,6 +30,20 @@ pub fn kernels(root: &Root) -> Result<Vec<String>, SysError> {
     Ok(found)
 }
 
+/// This program runs in a chroot, as an installer's or an image builder's does: what `/proc` and `/sys` show there is not
+/// the machine that the root is for. Without `/proc` nobody can tell.
+#[must_use]
+pub fn in_chroot() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let of = |path: &str| std::fs::metadata(path).map(|meta| (meta.dev(), meta.ino()));
+    match (of("/"), of("/proc/1/root/.")) {
+        (Ok(here), Ok(init)) => here != init,
+        // Only root may look there, and only root installs.
+        (_, Err(error)) => error.kind() != std::io::ErrorKind::PermissionDenied,
+        _ => true,
+    }
+}
+
 impl KernelTexts {
     /// Reads one kernel's files; `None` when it has no `modules.dep`.
     ///

@@ -12,7 +12,7 @@ mod tools;
 pub use files::{FilesError, Kept, make_dir, remove_file, write_atomic, write_public};
 pub use hand_over::hand_over;
 pub use images::{against_clean, folders, look_of};
-pub use kernel::{KernelTexts, kernels};
+pub use kernel::{KernelTexts, in_chroot, kernels};
 pub use settings::read_settings;
 pub use state::{
     Installed, STATE, built_plan, generated, generated_kernels, image_arms, image_is_built, installed,
