@@ -123,6 +123,7 @@ const SCRIPTS: &[&str] = &[
     "rmnologin",
     "motd",
     "bootlogs",
+    "originboot-report",
     "rc.local",
 ];
 

@@ -67,7 +67,8 @@ pub(super) fn tell(root: &Root, known: &Known) -> anyhow::Result<()> {
     lines.extend(record.reasons.iter().cloned());
     lines.push(format!("see \"originboot status\"; \"{COMMAND}\" takes note of it"));
     lines.iter().for_each(|line| println!("{ERROR}originboot: {}", one_line(line)));
-    for (dir, name) in BANNERS {
+    // A preview has a banner of its own, which nobody takes away.
+    for (dir, name) in BANNERS.into_iter().filter(|_| !record.in_preview()) {
         let path = format!("{dir}/{name}");
         if let Err(error) = write_public(&root.place(dir), name, banner(record, &when).as_bytes()) {
             println!("{ERROR}originboot: no banner in {path}: {error}");

@@ -1,12 +1,8 @@
 //! Writing a stamp in a preview, in which every disk is read-only.
 
-use std::os::fd::AsRawFd as _;
-
 use crate::device::Device;
+use crate::sys::belt::set_read_only;
 use crate::sys::root::Root;
-
-// linux/fs.h
-nix::ioctl_write_ptr_bad!(blk_ro_set, nix::request_code_none!(0x12, 93), nix::libc::c_int);
 
 /// Devices that may be written to for as long as this lives.
 #[derive(Debug)]
@@ -42,17 +38,5 @@ impl Drop for Lifted<'_> {
 
 /// Only the machine's own devices have the flag: a file that stands for one has not.
 fn set(root: &Root, device: &Device, read_only: bool) -> Result<(), String> {
-    if !root.is_machine() {
-        return Ok(());
-    }
-    let path = format!("/dev/{}", device.name.replace('!', "/"));
-    let word = if read_only { "read-only" } else { "writable" };
-    let failed = |reason: String| format!("making {path} {word}: {reason}");
-    let file = root.open(&path).map_err(|e| failed(e.reason))?;
-    let value = nix::libc::c_int::from(read_only);
-    #[expect(unsafe_code, reason = "BLKROSET has no safe wrapper")]
-    // SAFETY: BLKROSET reads an int from the pointer, which is valid for the call (block/ioctl.c:blkdev_roset).
-    unsafe { blk_ro_set(file.as_raw_fd(), &raw const value) }
-        .map_err(|e| failed(std::io::Error::from(e).to_string()))?;
-    Ok(())
+    if root.is_machine() { set_read_only(&device.name, read_only) } else { Ok(()) }
 }
