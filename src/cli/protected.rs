@@ -6,11 +6,12 @@ use super::install::{images, not_that_image};
 use super::next_boot::{End, NextBoot};
 use super::out::{self, Paint, Style};
 use super::{Look, Outcome};
-use crate::backend;
+use crate::backend::{self, CacheSet};
 use crate::decide::Verdict;
 use crate::device::Inventory;
-use crate::device::lvm::CacheMode;
-use crate::settings::{BootPlan, NoPlan, RootLv, plan_for};
+use crate::device::lvm::{CacheMode, VgSeen};
+use crate::evidence::stamp_of;
+use crate::settings::{BootPlan, NoPlan, RootLv, StampChoice, plan_for};
 use crate::sys::Root;
 use crate::sys::host::{built_plan, image_is_built, installed, read_settings, uninstalling};
 
@@ -29,6 +30,9 @@ struct Answer {
     why: Vec<String>,
     /// Commands, in the order to run them.
     next: Vec<String>,
+    /// The owner wants stamps.
+    #[serde(skip)]
+    stamps: bool,
 }
 
 pub(super) fn run(look: &Look, json: bool) -> anyhow::Result<Outcome> {
@@ -47,8 +51,8 @@ pub(super) fn run(look: &Look, json: bool) -> anyhow::Result<Outcome> {
 }
 
 fn answer(root: &Root, inventory: &Inventory) -> anyhow::Result<Answer> {
-    let policy = read_settings(root).map_err(|e| super::Usage(e.to_string()))?.policy;
-    let plan = match plan_for(inventory, "/", policy) {
+    let settings = read_settings(root).map_err(|e| super::Usage(e.to_string()))?;
+    let plan = match plan_for(inventory, "/", settings.policy) {
         Ok(plan) => plan,
         Err(why @ (NoPlan::NotLvm { .. } | NoPlan::NoDevice { .. })) => {
             return Ok(Answer {
@@ -57,15 +61,18 @@ fn answer(root: &Root, inventory: &Inventory) -> anyhow::Result<Answer> {
                 in_part: false,
                 why: vec![why.to_string()],
                 next: Vec::new(),
+                stamps: false,
             });
         }
         Err(why) => return Err(why.into()),
     };
     if let Some(why) = alone(inventory) {
-        return Ok(Answer { schema_version: 1, protected: None, in_part: false, why: vec![why], next: Vec::new() });
+        let (why, next) = (vec![why], Vec::new());
+        return Ok(Answer { schema_version: 1, protected: None, in_part: false, why, next, stamps: false });
     }
-    let mut answer =
-        Answer { schema_version: 1, protected: Some(true), in_part: false, why: Vec::new(), next: Vec::new() };
+    let stamps = settings.stamp == StampChoice::Auto;
+    let (why, next) = (Vec::new(), Vec::new());
+    let mut answer = Answer { schema_version: 1, protected: Some(true), in_part: false, why, next, stamps };
     answer.images(root, &plan)?;
     answer.boot(root, inventory, &plan);
     if answer.next.is_empty() {
@@ -175,9 +182,13 @@ impl Answer {
             self.stamp(inventory, group, &set);
             let without =
                 format!("without the cache of {} ({}, {verdict}): {}", set.name(), set.mode, next.end().words());
+            let simulate = format!("originboot simulate --without {}", gone.first().unwrap_or(&"DEV"));
             if next.end().over_a_layer() {
                 self.in_part = true;
-                self.no(without, format!("originboot simulate --without {}", gone.first().unwrap_or(&"DEV")));
+                match verdict {
+                    Verdict::Unknown => self.unknown(without, (inventory, group, &set), simulate),
+                    _ => self.no(without, simulate),
+                }
                 continue;
             }
             if next.boots() {
@@ -190,10 +201,10 @@ impl Answer {
                     continue;
                 }
                 (End::Hold(_), Verdict::Unknown, _) => {
-                    self.choice(without, self.opt_in());
+                    self.unknown(without, (inventory, group, &set), simulate);
                     continue;
                 }
-                _ => format!("originboot simulate --without {}", gone.first().unwrap_or(&"DEV")),
+                _ => simulate,
             };
             self.no(without, what);
         }
@@ -205,15 +216,32 @@ impl Answer {
         }
     }
 
-    /// What the stamp says; where a writethrough cache has none, how to make it.
-    fn stamp(&mut self, inventory: &Inventory, group: &crate::device::lvm::VgSeen, set: &backend::CacheSet) {
+    /// What the stamp says, and what would be true if the power failed now.
+    fn stamp(&mut self, inventory: &Inventory, group: &VgSeen, set: &CacheSet) {
         self.why.extend(super::evidence::line(inventory, &group.vg, set));
-        let create = format!("originboot evidence create {}", group.vg.name);
-        let none = crate::evidence::stamp_of(inventory, &group.vg, set).is_err();
+        let power = super::evidence::power(inventory, group, set);
+        self.why.extend(power.map(|power| format!("if power failed now, {}: {power}", set.name())));
         // What is not installed yet makes the stamp when it is.
         let later = self.next.iter().any(|next| next == INSTALL);
-        if none && set.mode == CacheMode::Writethrough && !later && !self.next.contains(&create) {
+        let create = format!("originboot evidence create {}", group.vg.name);
+        if self.stamps && !later && no_stamp(inventory, group, set) && !self.next.contains(&create) {
             self.next.push(create);
+        }
+    }
+
+    /// Nothing proves that the origin is complete: evidence comes before a standing order to do without.
+    fn unknown(&mut self, without: String, evidence: (&Inventory, &VgSeen, &CacheSet), simulate: String) {
+        let (inventory, group, set) = evidence;
+        if self.stamps && no_stamp(inventory, group, set) {
+            self.protected = Some(false);
+            self.why.push(without);
+        } else if self.stamps {
+            // It becomes CLEAN by itself, once the cache was opened clean and has drained.
+            self.no(without, format!("originboot evidence show {}", group.vg.name));
+        } else if self.in_part {
+            self.no(without, simulate);
+        } else {
+            self.choice(without, self.opt_in());
         }
     }
 
@@ -233,6 +261,11 @@ impl Answer {
         }
         out
     }
+}
+
+/// A writethrough cache lost now could be vouched for by a stamp, and there is none.
+fn no_stamp(inventory: &Inventory, group: &VgSeen, set: &CacheSet) -> bool {
+    set.mode == CacheMode::Writethrough && stamp_of(inventory, &group.vg, set).is_err()
 }
 
 /// Same root, same physical volumes in the same places. Kernel names change from boot to boot and do not count.

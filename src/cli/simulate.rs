@@ -3,10 +3,12 @@
 use anyhow::bail;
 use serde::Serialize;
 
+use super::evidence::{Speaks, line as line_of, sets, speaks};
 use super::next_boot::{End, Looked, NextBoot};
 use super::out::{self, Paint, Style};
 use super::{Look, Outcome, Usage};
 use crate::decide::{Decision, Plan, Refusal};
+use crate::device::lvm::volume_groups;
 use crate::device::{Device, Inventory};
 use crate::settings::{NoPlan, hint, plan_for};
 use crate::sys::Root;
@@ -41,7 +43,18 @@ struct Report {
     boots: bool,
     outcome: &'static str,
     summary: String,
+    stamps: Vec<JsonStamp>,
     looks: Vec<JsonLook>,
+}
+
+/// Of a cache that lies on what is left out.
+#[derive(Debug, Serialize)]
+struct JsonStamp {
+    name: String,
+    #[serde(flatten)]
+    speaks: Speaks,
+    #[serde(skip)]
+    line: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -91,9 +104,11 @@ impl Args {
         };
         let line = format!("{} {}", root.attribute("/proc/cmdline"), self.cmdline);
         let next = NextBoot::simulate(&inventory, &names, &plan, &line);
+        let stamps = stamps(&inventory, &names);
         if self.json {
             out::json(&Report {
                 schema_version: 1,
+                stamps,
                 without: names.iter().map(|&n| n.to_owned()).collect(),
                 boots: next.boots(),
                 outcome: outcome(next.end()),
@@ -101,7 +116,7 @@ impl Args {
                 looks: next.looks.iter().map(json_look).collect(),
             })?;
         } else {
-            out::print(text(&inventory, &names, &next, Paint::stdout()).as_bytes())?;
+            out::print(text(&inventory, &names, &stamps, &next, Paint::stdout()).as_bytes())?;
         }
         Ok(if next.boots() { Outcome::Fine } else { Outcome::Findings })
     }
@@ -116,7 +131,15 @@ impl Args {
         if self.json {
             let without = names.iter().map(|&n| n.to_owned()).collect();
             let outcome = if boots { "as-ever" } else { "nothing" };
-            out::json(&Report { schema_version: 1, without, boots, outcome, summary, looks: Vec::new() })?;
+            out::json(&Report {
+                schema_version: 1,
+                without,
+                boots,
+                outcome,
+                summary,
+                stamps: Vec::new(),
+                looks: Vec::new(),
+            })?;
         } else {
             out::print(format!("{summary}\n").as_bytes())?;
         }
@@ -199,13 +222,29 @@ fn json_look(look: &Looked) -> JsonLook {
     out
 }
 
-fn text(inventory: &Inventory, names: &[&str], next: &NextBoot, paint: Paint) -> String {
+/// What the stamps say of the caches that lie on what is left out.
+fn stamps(inventory: &Inventory, names: &[&str]) -> Vec<JsonStamp> {
+    let left = inventory.without(names);
+    let groups = volume_groups(inventory.pvs().map(|(_, scan)| scan));
+    let sets = groups.iter().flat_map(|group| sets(group).into_iter().map(move |set| (group, set)));
+    let lost = |set: &crate::backend::CacheSet| set.cache_pvs.iter().any(|id| left.pv(id).is_none());
+    sets.filter(|(_, set)| lost(set))
+        .map(|(group, set)| JsonStamp {
+            name: set.name(),
+            speaks: speaks(inventory, &group.vg, &set),
+            line: line_of(inventory, &group.vg, &set),
+        })
+        .collect()
+}
+
+fn text(inventory: &Inventory, names: &[&str], stamps: &[JsonStamp], next: &NextBoot, paint: Paint) -> String {
     let mut out = String::new();
     for device in names.iter().filter_map(|name| inventory.device(name)) {
         let hardware = [device.hardware.model.as_str(), device.hardware.serial.as_str()].join(" ");
         out.push_str(format!("without {} {}", device.path(), hardware.trim()).trim_end());
         out.push('\n');
     }
+    out.extend(stamps.iter().filter_map(|stamp| stamp.line.as_ref()).map(|line| format!("{line}\n")));
     for look in &next.looks {
         match &look.decision {
             Decision::Nothing { why } => out.push_str(&format!("at {:>2} s  nothing: {why}\n", look.at)),

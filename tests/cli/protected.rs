@@ -28,7 +28,7 @@ fn a_policy_that_would_hold_is_no_protection() {
 }
 
 #[test]
-fn what_must_be_decided_comes_before_the_images_are_built() {
+fn evidence_comes_before_a_standing_order_to_do_without() {
     let host = Host::new("pool-writethrough");
     let next = |host: &Host| -> Vec<String> {
         json(at(host.path(), &["--json"]))["next"]
@@ -38,17 +38,18 @@ fn what_must_be_decided_comes_before_the_images_are_built() {
             .map(|n| n.as_str().unwrap().into())
             .collect()
     };
-    let choice = "to boot even so: set unknown = \"detach\" under [policy] in /etc/originboot/originboot.toml";
-    assert_eq!(next(&host), [choice, "originboot install"]);
+    assert_eq!(next(&host), ["originboot install"], "that makes the stamp");
     // Installed already: then the images must be built anew for it.
     host.put("var/lib/originboot/installed", "originboot-installed 1\n");
     host.put("lib/modules/6.1.0-1/modules.dep", "");
     host.put("boot/initrd.img-6.1.0-1", "");
-    assert_eq!(
-        next(&host),
-        [format!("{choice}, then update-initramfs -u -k all"), "update-initramfs -u -k 6.1.0-1".into()]
-    );
-    host.put("etc/originboot/originboot.toml", "[policy]\nunknown = \"detach\"\n");
+    assert_eq!(next(&host), ["update-initramfs -u -k 6.1.0-1", "originboot evidence create vg0"]);
+    // Where no stamp is wanted, the owner has to decide, and the images carry the answer.
+    host.put("etc/originboot/originboot.toml", "[evidence]\nstamp = \"none\"\n");
+    let choice = "to boot even so: set unknown = \"detach\" under [policy] in /etc/originboot/originboot.toml, then \
+                  update-initramfs -u -k all";
+    assert_eq!(next(&host), [choice, "update-initramfs -u -k 6.1.0-1"]);
+    host.put("etc/originboot/originboot.toml", "[policy]\nunknown = \"detach\"\n[evidence]\nstamp = \"none\"\n");
     assert_eq!(next(&host), ["update-initramfs -u -k 6.1.0-1"]);
 }
 
@@ -98,4 +99,16 @@ fn root_without_lvm_needs_no_protection() {
     let value = json(at(host.path(), &["--json"]));
     assert_eq!(value["protected"], serde_json::Value::Null);
     at(host.path(), &[]).assert().code(0);
+}
+
+#[test]
+fn a_boot_that_nobody_has_taken_note_of_comes_first() {
+    let host = Host::new("pool-writethrough");
+    host.put("proc/sys/kernel/random/boot_id", "b-1\n");
+    host.put("run/originboot/report.json", r#"{"schema_version": 1, "outcome": "detached", "boot_id": "b-1"}"#);
+    let value = json(at(host.path(), &["--json"]));
+    assert_eq!(value["next"][0], "originboot status");
+    assert!(value["why"][0].as_str().unwrap().starts_with("in this boot the cache was detached"), "{value}");
+    at(host.path(), &["status", "--acknowledge"]).assert().code(0);
+    assert_ne!(json(at(host.path(), &["--json"]))["next"][0], "originboot status");
 }

@@ -16,7 +16,8 @@ use crate::settings::{RootLv, hint};
 
 pub(super) use create::{Making, Ready, lock, ready};
 pub(super) use remove::{Removal, removal};
-pub(super) use words::{line, short};
+pub(super) use show::{Speaks, speaks};
+pub(super) use words::{line, power, short};
 
 /// Keep, show or remove the stamp on the origin
 ///

@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-use super::words::age;
+use super::words::{age, judge_gone};
 use super::{group, sets};
 use crate::backend::CacheSet;
-use crate::cli::inspect::devices_of_cache;
 use crate::cli::{Look, Outcome, out};
 use crate::device::Inventory;
-use crate::device::lvm::{Id, VgSeen};
-use crate::evidence::{Place, PlaceKind, Stamp, judge_set, stamp_of};
+use crate::device::lvm::{Id, Vg, VgSeen};
+use crate::evidence::{Place, PlaceKind, Stamp, stamp_of};
 use crate::sys::stamp::now;
 
 /// Show what the stamp says, and what that would be worth
@@ -39,13 +38,20 @@ struct Report {
 struct Volume {
     name: String,
     mode: &'static str,
+    #[serde(flatten)]
+    speaks: Speaks,
+    /// Were the power to fail now, and the cache gone at the next boot.
+    verdict: &'static str,
+    because: Vec<String>,
+}
+
+/// What a stamp says of one cached volume.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct Speaks {
     /// `None`: no stamp speaks for it.
     stamp: Option<Said>,
     /// Why none does.
     no_stamp: Option<String>,
-    /// Were the power to fail now, and the cache gone at the next boot.
-    verdict: &'static str,
-    because: Vec<String>,
 }
 
 /// The newest stamp.
@@ -81,7 +87,7 @@ impl Args {
         let (_, inventory) = self.look.inventory()?;
         let group = group(&inventory, self.group.as_deref())?;
         let volumes: Vec<Volume> = sets(&group).iter().map(|set| volume(&inventory, &group, set)).collect();
-        let all = volumes.iter().all(|volume| volume.stamp.is_some());
+        let all = volumes.iter().all(|volume| volume.speaks.stamp.is_some());
         let report = Report { schema_version: 1, vg: group.vg.name.clone(), seqno: group.vg.seqno, volumes };
         if self.json {
             out::json(&report)?;
@@ -92,23 +98,24 @@ impl Args {
     }
 }
 
-fn volume(inventory: &Inventory, group: &VgSeen, set: &CacheSet) -> Volume {
-    let found = stamp_of(inventory, &group.vg, set).and_then(|(record, place, slots)| {
+/// What a stamp says of this set, with all that is known of the stamp.
+pub(in crate::cli) fn speaks(inventory: &Inventory, vg: &Vg, set: &CacheSet) -> Speaks {
+    let found = stamp_of(inventory, vg, set).and_then(|(record, place, slots)| {
         let newest = slots.newest().map_err(|doubt| doubt.to_string())?;
         Ok(said(inventory, newest, &place, record))
     });
-    let gone = devices_of_cache(inventory, set);
-    let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
-    let judgement = judge_set(&inventory.without(&gone), group, set);
-    let (stamp, no_stamp) = match found {
-        Ok(said) => (Some(said), None),
-        Err(why) => (None, Some(why)),
-    };
+    match found {
+        Ok(said) => Speaks { stamp: Some(said), no_stamp: None },
+        Err(why) => Speaks { stamp: None, no_stamp: Some(why) },
+    }
+}
+
+fn volume(inventory: &Inventory, group: &VgSeen, set: &CacheSet) -> Volume {
+    let judgement = judge_gone(inventory, group, set);
     Volume {
         name: set.name(),
         mode: set.mode.as_str(),
-        stamp,
-        no_stamp,
+        speaks: speaks(inventory, &group.vg, set),
         verdict: judgement.verdict.as_str(),
         because: judgement.evidence.into_iter().map(|one| one.fact).collect(),
     }
@@ -157,7 +164,7 @@ impl Report {
         }
         let mut out = String::new();
         for volume in &self.volumes {
-            match (&volume.stamp, &volume.no_stamp) {
+            match (&volume.speaks.stamp, &volume.speaks.no_stamp) {
                 (Some(said), _) => said.lines(&volume.name, self.seqno, &mut out),
                 (None, why) => {
                     let why = why.as_deref().unwrap_or_default();

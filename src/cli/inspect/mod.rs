@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use serde::Serialize;
 
+use super::evidence::{Speaks, line as line_of, power, speaks};
 use super::next_boot::NextBoot;
 use super::out::{self, Paint, Style};
 use super::{Look, Outcome, Usage};
@@ -62,7 +63,12 @@ struct Cache {
     boots: Option<bool>,
     would_happen: String,
     /// What the stamp on the origin says.
-    stamp: Option<String>,
+    #[serde(flatten)]
+    speaks: Option<Speaks>,
+    if_power_failed: Option<String>,
+    /// The stamp in a line.
+    #[serde(skip)]
+    line: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -129,7 +135,12 @@ impl Report {
                 out.push_str(&format!(" {dash} {}", fact.fact));
             }
             out.push_str(&format!(" {dash} {}\n", cache.would_happen));
-            out.extend(cache.stamp.iter().map(|stamp| format!("{stamp}\n")));
+            let line = cache.line.iter().map(|line| format!("{line}\n"));
+            let power = cache.if_power_failed.iter().map(|power| {
+                let which = if self.caches.len() > 1 { format!(" ({})", cache.name) } else { String::new() };
+                format!("if power failed now{which}: {power}\n")
+            });
+            out.extend(line.chain(power));
         }
         if !self.note.is_empty() {
             out.push_str(&format!("{}\n", self.note));
@@ -193,12 +204,11 @@ fn cache(inventory: &Inventory, set: CacheSet, assessment: Assessment, plan: Opt
     let gone = devices_of_cache(inventory, &set);
     let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
     let next = plan.map(|plan| NextBoot::simulate(inventory, &gone, plan, line));
-    let stamp = volume_groups(inventory.pvs().map(|(_, scan)| scan))
-        .iter()
-        .find(|group| group.vg.id == set.vg_id)
-        .and_then(|group| super::evidence::line(inventory, &group.vg, &set));
+    let group = volume_groups(inventory.pvs().map(|(_, scan)| scan)).into_iter().find(|g| g.vg.id == set.vg_id);
     Cache {
-        stamp,
+        speaks: group.as_ref().map(|group| speaks(inventory, &group.vg, &set)),
+        if_power_failed: group.as_ref().and_then(|group| power(inventory, group, &set)),
+        line: group.as_ref().and_then(|group| line_of(inventory, &group.vg, &set)),
         name: set.name(),
         backend: set.backend.as_str(),
         layout: set.layout.as_str(),
