@@ -21,7 +21,7 @@ EARLY_MAX_KIB := 760
 # Installed as they lie here, so that the links between them work; tests/guards.rs follows each link.
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(wildcard docs/*.md) tests/vm/README.md
 
-.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts bench-arm bench-boot bench-drain bench-parse bench-conf fuzz
+.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts evidence-matrix bench-arm bench-boot bench-drain bench-parse bench-conf fuzz
 
 all: build
 
@@ -89,6 +89,11 @@ vm-test: deps stage
 
 vm-mutants: deps
 	@$(ROOT) python3 tests/vm/mutants.py $(MUTANT)
+
+# N random lives of a cached root, each ended by pulling the SSD: how often SAFE, UNKNOWN, UNSAFE, and never SAFE with a
+# flushed file wrong. SEED=… draws others.
+evidence-matrix: deps stage
+	@$(PYTHON) tests/vm/evidence_matrix.py $(or $(N),40) $(SEED)
 
 cuts: deps stage
 	@$(VM) run 91-cuts-detach@every
