@@ -77,7 +77,7 @@ MUTANTS = (
     Mutant(
         "others-in-the-vg",
         "src/decide/choose.rs",
-        ".filter(|verdict| allowed && (self.s.plan.policy.action(*verdict) == Action::Detach || self.token_fits()));",
+        ".filter(|verdict| allowed && self.may_detach(*verdict));",
         ".filter(|_| allowed);",
         "19-plain-root-incomplete-vg@home-dirty",
     ),
@@ -314,5 +314,26 @@ MUTANTS = (
         "others: Duration::from_secs(45)",
         "others: Duration::from_secs(4500)",
         "6d-seal-slow-sibling@never-ends",
+    ),
+    Mutant(
+        "accept",
+        "src/decide/choose.rs",
+        "self.token_fits() || self.accepted()",
+        "self.token_fits()",
+        "67-accept",
+    ),
+    Mutant(
+        "told-again",
+        "src/cli/status/told.rs",
+        "put_mark(root, STATE, PENDING, &record.boot_id)?;",
+        "let _ = PENDING;",
+        "6h-told",
+    ),
+    Mutant(
+        "told-no-more",
+        "src/cli/status/told.rs",
+        'remove_file(&root.place(&format!("{STATE}/{PENDING}")))?;',
+        "",
+        "6h-told",
     ),
 )
