@@ -47,9 +47,10 @@ down() {
     mount -o remount,ro / 2>/dev/null
     sync
     # Once root is suspended nothing can be read from it.
-    cat /usr/sbin/dmsetup /usr/bin/busybox /usr/lib/x86_64-linux-gnu/*.so* /usr/lib64/* >/dev/null 2>&1
+    cp /usr/bin/busybox /run/busybox
+    cat /usr/sbin/dmsetup /usr/lib/x86_64-linux-gnu/*.so* /usr/lib64/* >/dev/null 2>&1
     [ "$close" = no ] || dmsetup --noudevsync suspend vg0-root
-    poweroff -f
+    /run/busybox poweroff -n -f
 }
 poweroff_now() { down; }
 """
