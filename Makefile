@@ -21,7 +21,7 @@ EARLY_MAX_KIB := 760
 # Installed as they lie here, so that the links between them work; tests/guards.rs follows each link.
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(wildcard docs/*.md) tests/vm/README.md
 
-.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts evidence-matrix bench-arm bench-boot bench-drain bench-parse bench-conf fuzz
+.PHONY: all build deps demo test unit lint size install stage vm vm-list vm-all vm-test vm-mutants cuts evidence-matrix bench-arm bench-boot bench-agent bench-drain bench-parse bench-conf fuzz
 
 all: build
 
@@ -112,6 +112,10 @@ bench-arm: deps stage
 # Sectors written to the HDD in MINUTES=5 after an orderly reboot, with and without.
 bench-drain: deps stage
 	@$(PYTHON) tests/vm/bench_drain.py $(MINUTES)
+
+# Processor time of the agent and sectors written in MINUTES (10) on an idle machine.
+bench-agent: deps stage
+	@$(PYTHON) tests/vm/bench_agent.py $(MINUTES)
 
 # A VG of 10,000 LVs read by us and by lvm (as root, for the comparison).
 bench-parse:

@@ -9,7 +9,7 @@ from .steps import held
 
 # In every boot: an lvm that needs no udevd, an image in /boot as the hooks leave it, the agent, and a cache that is
 # closed in order at the end, as originboot-seal does on a whole system.
-COMMON = """
+COMMON = r"""
 checks=home
 mkdir -p /run/lvm-system
 cat >/run/lvm-system/lvm.conf <<'END'
@@ -32,7 +32,8 @@ agent() {
     originboot agent 2>/dev/console &
     agent=$!
 }
-state() { originboot evidence show vg0 | sed -n 's/^vg0.root: \\([A-Z]*\\), .*/\\1/p'; }
+state() { originboot evidence show vg0 | sed -n 's/^vg0.root: \([A-Z]*\), .*/\1/p'; }
+generation() { originboot evidence show vg0 | sed -n 's/^vg0.root: .* generation \([0-9]*\), .*/\1/p'; }
 # until_state STATE SECONDS
 until_state() {
     for second in $(seq "$2"); do
