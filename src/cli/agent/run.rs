@@ -140,7 +140,7 @@ impl Agent {
         let now = self.now();
         let look = Look {
             root: &self.root,
-            watch: &self.watch,
+            status: &|device| self.watch.status(device),
             dir: &self.dir,
             log: &self.log,
             now,

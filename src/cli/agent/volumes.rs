@@ -17,7 +17,6 @@ use crate::evidence::rules::Moment;
 use crate::evidence::{Stamp, State, stamp_of};
 use crate::sys::Root;
 use crate::sys::stamp::{aim, change};
-use crate::sys::watch::Watch;
 
 /// How long another writer is waited for.
 const OTHER: Duration = Duration::from_secs(3);
@@ -42,7 +41,8 @@ pub(super) struct Known {
 /// What the agent works with in one look.
 pub(super) struct Look<'a> {
     pub root: &'a Root,
-    pub watch: &'a Watch,
+    /// What the cache target on a device says at this very moment.
+    pub status: &'a dyn Fn(DevNo) -> Option<CacheStatus>,
     pub dir: &'a Path,
     pub log: &'a Log,
     pub now: Duration,
@@ -103,7 +103,7 @@ impl Look<'_> {
         if next.write.is_some() {
             let written = change(self.root, inventory, group, set, (self.dir, OTHER), |before, moment| {
                 // The stamp and the target as they are under the lock.
-                let status = self.watch.status(known.devno).ok_or("the cache has gone")?;
+                let status = (self.status)(known.devno).ok_or("the cache has gone")?;
                 let next = known.volume.next(&self.seen(before, *moment, &status, set));
                 (said, again) = (next.why, next.again);
                 stands =
@@ -185,3 +185,6 @@ pub(super) fn live<'a>(inventory: &'a Inventory, set: &CacheSet) -> Option<(DevN
     })
     .next()
 }
+
+#[cfg(test)]
+mod tests;

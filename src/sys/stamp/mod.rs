@@ -27,4 +27,4 @@ pub use lock::Lock;
 #[cfg(test)]
 #[allow(dead_code, reason = "shared with the tests of the command, which use the rest")]
 #[path = "../../../tests/support/host.rs"]
-pub(super) mod host;
+pub(crate) mod host;
