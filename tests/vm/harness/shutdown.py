@@ -122,14 +122,17 @@ def control(vm, layout, image, verb):
     build_once("control", f"{layout.name}-{verb}-{key}", run)
 
 
-def orderly(vm, verb, mode="writethrough", before="", init="systemd"):
-    """Goes down by `verb`: the cache is closed, and the next boot finds nothing dirty. Controlled by the stock machine."""
+def orderly(vm, verb, mode="writethrough", before="", init="systemd", files=None, also=None):
+    """Goes down by `verb`: the cache is closed, and the next boot finds nothing dirty. Controlled by the stock machine.
+    `files`: on the task disk. `also(first boot, disks)` looks at what it left."""
     layout, image = prepare(vm, mode, init=init)
     control(vm, layout, image, verb)
     attached = vm.disks(layout)
-    first = boot(vm, f"{verb} with the seal", image, attached, before + stop(vm, verb))
+    first = boot(vm, f"{verb} with the seal", image, attached, before + stop(vm, verb), files=files)
     first.expect(kind="cache", files="ok").says(CLOSED)
     vm.check(closed(vm, attached["ssd"]), "the cache was not closed")
+    if also:
+        also(first, attached)
     nothing_dirty(vm, boot(vm, "next boot", image, attached, stop(vm, "poweroff"), slow=True))
 
 

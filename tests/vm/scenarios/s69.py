@@ -3,19 +3,9 @@ Variant `pulled`: with a stamp, made, rebooted, stopped in order; then the SSD i
 
 from harness.scenario import scenario
 from harness.shutdown import boot, orderly, prepare, stop
-from harness.stamped import DETACHED, armed
+from harness.stamped import CLOSED, DETACHED, TASK, armed
 
-TASK = """
-before() {
-    export PATH=$PATH:/run/task
-    mkdir -p -m 700 /run/originboot
-    echo yes >/run/originboot/images-arm
-    [ "$(dmsetup table vg0-root | awk '{print $3; exit}')" != cache ] ||
-        originboot evidence show >/dev/null 2>&1 || block create originboot evidence create --yes
-    block evidence originboot evidence show --json
-}
-"""
-CLEAN = r"originboot: seal: vg0-root is closed with 0 dirty blocks; stamp CLEAN"
+CLEAN = CLOSED + "CLEAN"
 
 
 @scenario("69-sysvinit", variants=("pulled",))
