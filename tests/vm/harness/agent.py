@@ -47,11 +47,11 @@ down() {
     quietly umount /home /data
     mount -o remount,ro / 2>/dev/null
     sync
-    # Once root is suspended nothing can be read from it.
-    cp /usr/bin/busybox /run/busybox
+    # Once root is suspended nothing can be read from it: the shell itself asks the kernel to switch off.
     cat /usr/sbin/dmsetup /usr/lib/x86_64-linux-gnu/*.so* /usr/lib64/* >/dev/null 2>&1
     [ "$close" = no ] || dmsetup --noudevsync suspend vg0-root
-    /run/busybox poweroff -n -f
+    echo o >/proc/sysrq-trigger
+    while :; do :; done
 }
 poweroff_now() { down; }
 """
