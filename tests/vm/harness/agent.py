@@ -7,18 +7,8 @@ from .env import Failure
 from .scenario import Result
 from .steps import held
 
-# In every boot: an lvm that needs no udevd, an image in /boot as the hooks leave it, the agent, and a cache that is
-# closed in order at the end, as originboot-seal does on a whole system.
-COMMON = r"""
-checks=home
-mkdir -p /run/lvm-system
-cat >/run/lvm-system/lvm.conf <<'END'
-devices { use_devicesfile=0 obtain_device_list_from_udev=0 }
-activation { udev_sync=0 udev_rules=0 monitoring=0 }
-backup { backup=0 archive=0 }
-END
-status() { dmsetup status --noflush vg0-root; }
-dirty() { status | awk '{print $14}'; }
+# The images in /boot, as the hooks leave them.
+IMAGES = r"""
 # A kernel with an image that arms, or without the word that says so.
 installed() {
     kept=/var/lib/originboot/generated/$1
@@ -28,6 +18,20 @@ installed() {
     echo "manifest $1" >"$kept/manifest.sha256"
     { sha256sum "/boot/initrd.img-$1" "$kept/manifest.sha256"; echo "$2"; } >"$kept/image.sha256"
 }
+"""
+
+# In every boot: an lvm that needs no udevd, an image in /boot as the hooks leave it, the agent, and a cache that is
+# closed in order at the end, as originboot-seal does on a whole system.
+COMMON = IMAGES + r"""
+checks=home
+mkdir -p /run/lvm-system
+cat >/run/lvm-system/lvm.conf <<'END'
+devices { use_devicesfile=0 obtain_device_list_from_udev=0 }
+activation { udev_sync=0 udev_rules=0 monitoring=0 }
+backup { backup=0 archive=0 }
+END
+status() { dmsetup status --noflush vg0-root; }
+dirty() { status | awk '{print $14}'; }
 agent() {
     originboot agent 2>/dev/console &
     agent=$!
