@@ -90,7 +90,8 @@ impl Volume {
     pub fn event(&mut self, now: Duration) {
         let soon = self.changed.is_some_and(|before| now.saturating_sub(before) < AGAIN.max(self.quiet));
         self.quiet = if soon { (self.quiet * 2).clamp(QUIET, LONGEST_QUIET) } else { QUIET };
-        (self.pending, self.changed) = (Some("its device was changed: a table was loaded, or it was suspended"), Some(now));
+        (self.pending, self.changed) =
+            (Some("its device was changed: a table was loaded, or it was suspended"), Some(now));
     }
 
     /// Nobody looks after it from here on.

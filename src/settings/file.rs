@@ -19,8 +19,11 @@ pub const ADMIN_FILE: &str = "/etc/originboot/originboot.toml";
 pub const ADMIN_FOLDER: &str = "/etc/originboot/conf.d";
 
 /// Tables of a settings file, each with its keys.
-const TABLES: &[(&str, &[&str])] =
-    &[("policy", &["safe", "bounded", "unknown", "unsafe"]), ("evidence", &["stamp", "shutdown_flush"]), ("report", &["notify_command"])];
+const TABLES: &[(&str, &[&str])] = &[
+    ("policy", &["safe", "bounded", "unknown", "unsafe"]),
+    ("evidence", &["stamp", "shutdown_flush"]),
+    ("report", &["notify_command"]),
+];
 
 /// Longest time, in seconds: a day.
 const MAX_SECONDS: u64 = 86_400;
@@ -258,10 +261,7 @@ mod tests {
                 "[evidence]\nshutdown_flush = 60\n",
                 ":2:18: shutdown_flush is integer, not a word in quotes: \"60s\", \"0s\" for never",
             ),
-            (
-                "[evidence]\nshutdown_flush = \"2000min\"\n",
-                ":2:18: shutdown_flush is at most 86400s, not \"2000min\"",
-            ),
+            ("[evidence]\nshutdown_flush = \"2000min\"\n", ":2:18: shutdown_flush is at most 86400s, not \"2000min\""),
             (
                 "[report]\nnotify_comand = []\n",
                 ":2:1: unknown key \"notify_comand\" in [report]; did you mean \"notify_command\"?",

@@ -7,6 +7,7 @@ use anyhow::{Context as _, anyhow, bail};
 
 use super::{group, lvm, not_writable, sets};
 use crate::backend::CacheSet;
+use crate::cli::agent::{RUNNING, START};
 use crate::cli::install::Consent;
 use crate::cli::{Look, Outcome};
 use crate::device::Inventory;
@@ -15,7 +16,6 @@ use crate::evidence::rules::{Moment, created};
 use crate::evidence::{
     Home, Identity, Place, PlaceKind, STAMP_LV, SlotRead, Slots, ends, first_slots, home, place, stamp_of,
 };
-use crate::cli::agent::{RUNNING, START};
 use crate::sys::Root;
 use crate::sys::lock::{Held, held};
 use crate::sys::machine::RUN_DIR;
