@@ -250,17 +250,17 @@ impl Case {
             out.push_str(&format!("{:<6}{line}\n", if i == 0 { "fsck:" } else { "" }));
         }
         if fsck.is_empty() {
-            out.push_str("fsck: this boot's check left no log in /run/initramfs\n");
+            out.push_str("fsck: no check of this boot is on record in /run/initramfs\n");
         }
         out
     }
 
     fn steps(&self, record: &Record) -> Vec<String> {
-        let ssd = record.missing.first().map_or_else(|| "the cache device".to_owned(), |pv| pv.name());
+        let ssd = record.missing.first().map_or_else(String::new, |pv| format!(" ({})", pv.name()));
         let write = |one: &Doubtful| format!("write your consent into the stamp of {}", one.set.name());
         let mut steps: Vec<String> = self.doubtful.iter().map(write).collect();
         steps.push(format!(
-            "so that the next boot without {ssd} takes the cache away for good, and what is only on it is given up"
+            "so that the next boot without the cache device{ssd} takes the cache away for good, and what is only on it is given up"
         ));
         steps
     }
