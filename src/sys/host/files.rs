@@ -154,9 +154,14 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FilesError> {
 /// [`FilesError`], also when a link stands in the folder's place.
 pub fn write_public(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), FilesError> {
     let failed = |reason| FilesError::System { doing: "making", path: dir.to_owned(), reason };
+    let new = std::fs::symlink_metadata(dir).is_err();
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(dir).map_err(failed)?;
     if !std::fs::symlink_metadata(dir).map_err(failed)?.is_dir() {
         return Err(FilesError::Kind { path: dir.to_owned(), wanted: "folder" });
+    }
+    if new {
+        // The caller's umask may be a strict one.
+        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).map_err(failed)?;
     }
     let file = prepare(dir, bytes)?;
     let readable = std::fs::Permissions::from_mode(0o644);
