@@ -295,6 +295,13 @@ MUTANTS = (
         "62-stamp-clean-then-pulled@draining",
     ),
     Mutant(
+        "stamp-torn",
+        "src/evidence/codec.rs",
+        "!slot.starts_with(MAGIC) || checksum(slot) != u32::from_le_bytes(array(slot, 20))",
+        "!slot.starts_with(MAGIC)",
+        "6a-stamp-torn",
+    ),
+    Mutant(
         "seal-kexec",
         "src/seal/plan.rs",
         "(caller == Caller::Sysvinit || verb == Verb::Kexec).then_some(verb)",
