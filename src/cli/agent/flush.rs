@@ -31,12 +31,15 @@ const OTHER: Duration = Duration::from_secs(3);
 const SWITCH: u64 = 60;
 const ASK: u64 = 10;
 
-/// The machine is going down: told by systemd, or by the runlevel that init(8) gives to its scripts.
+/// The machine is going down: told by systemd, by the runlevel that init(8) gives to its scripts, or by runlevel(8): the
+/// agent's own variable is of the runlevel that it was started in.
 pub(super) fn going_down(root: &Root) -> bool {
     if root.exists("/run/systemd/system") {
         return run(&Command::new(["systemctl", "is-system-running"], ASK)).output.trim() == "stopping";
     }
-    matches!(std::env::var("RUNLEVEL").as_deref(), Ok("0" | "6"))
+    let now = run(&Command::new(["runlevel"], ASK)).output;
+    let given = std::env::var("RUNLEVEL").unwrap_or_default();
+    [given.as_str(), now.split_whitespace().nth(1).unwrap_or_default()].iter().any(|level| ["0", "6"].contains(level))
 }
 
 /// Switches a volume to a mode. At the limit lvm is interrupted, which puts the table back that was there, and waited for.

@@ -18,7 +18,8 @@ use crate::sys::watch::Watch;
 /// Stands below the folder of this boot while an agent runs.
 pub(super) const RUNNING: &str = "agent.lock";
 /// How a person starts it.
-pub(super) const START: &str = "systemctl start originboot-agent, or /etc/init.d/originboot-agent start";
+pub(super) const START: &str =
+    "systemctl start originboot-agent originboot-flush, or /etc/init.d/originboot-agent start";
 
 /// Keep the stamps of this machine true while it runs (what the service
 /// originboot-agent runs)
