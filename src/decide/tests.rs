@@ -11,6 +11,7 @@ use crate::settings::{Action, PlannedMount, PlannedPv, Policy, PvRole, Request, 
 mod evidence;
 mod fences;
 mod hostile;
+mod preview;
 
 const WRITETHROUGH: &str = fixture!("lvm/pool-writethrough.vg");
 const WRITEBACK: &str = fixture!("lvm/pool-writeback.vg");
@@ -116,7 +117,7 @@ impl World {
                     fs: "ext4".into(),
                     system_id: String::new(),
                 }),
-                policy: Policy::default(),
+                policy: Policy { unknown: Action::Hold, unsafe_: Action::Hold, ..Policy::default() },
                 pvs: vec![
                     planned(hdd(), PvRole::Origin, "/dev/sda", "Rust HDD"),
                     planned(ssd(), PvRole::Cache, "/dev/sdb", "Quick SSD"),

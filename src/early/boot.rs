@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crc::{CRC_32_ISO_HDLC, Crc};
 
 use super::state::State;
-use crate::decide::{Clock, Decision, Plan, Refusal, Situation, decide, origin_is_complete};
+use crate::decide::{Clock, Decision, Plan, Refusal, Situation, decide, origin_is_complete, token};
 use crate::device::Inventory;
 use crate::execute::{Host as _, Level, Outcome, Ran, execute};
 use crate::report::{Ending, FILE, MissingPv, RanCommand, Report};
@@ -143,10 +143,17 @@ impl Boot {
         report.steps = plan.steps.iter().map(|s| (s.action.to_string(), s.why.clone())).collect();
         report.commands = ran.iter().map(ran_command).collect();
         report.saved = saved;
+        report.remedy = next(plan, ending);
         if ending == Ending::Previewed {
             report.preview = super::preview::record(self, plan);
+            if let Some(token) = self.token_of(plan) {
+                report.remedy.push(format!(
+                    "where the SSD is dead for good, and what is here will do: \"originboot accept\" and reboot, or boot \
+                     once with rd.originboot=detach:{token}"
+                ));
+                report.token = token;
+            }
         }
-        report.remedy = next(plan, ending);
         self.write(&report);
         // A signal that waited ends this program below.
         self.store_state();
@@ -188,6 +195,14 @@ impl Boot {
         report.remedy.clone_from(&refusal.remedy);
         report.token = refusal.token.clone().unwrap_or_default();
         self.write(&report);
+    }
+
+    /// The token of what is shown, where it would detach: nothing else forbids it.
+    fn token_of(&self, plan: &Plan) -> Option<String> {
+        let token = token(&plan.vg_id, plan.seqno, &plan.missing);
+        let line = CommandLine { request: Request::Detach { token: token.clone() }, ..self.line.clone() };
+        let decision = decide(&Situation { line: &line, ..self.situation(self.due()) });
+        matches!(decision, Decision::Act(plan) if plan.writes_vg()).then_some(token)
     }
 
     pub fn say(&mut self, level: Level, line: &str) {
@@ -382,9 +397,6 @@ fn next(plan: &Plan, ending: Ending) -> Vec<String> {
         Ending::Previewed => vec![
             "look whether what you need is there, and copy it off this machine: this boot keeps nothing".to_owned(),
             "reconnect the SSD and reboot: nothing was changed, so everything comes back".to_owned(),
-            "where the SSD is dead for good: reboot with rd.originboot=hold, and the shell of the image names the token that \
-             gives up what is only on the SSD"
-                .to_owned(),
         ],
         Ending::Activated => vec![
             "reconnect the SSD and reboot: nothing was changed, so everything comes back".to_owned(),

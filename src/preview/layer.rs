@@ -104,6 +104,7 @@ const WAYS_IN: &[&str] = &[
     "serial-getty@",
     "dbus.service",
     "dbus-broker.service",
+    "originboot-report.service",
 ];
 
 /// Init scripts that start in a preview of a system without systemd.
@@ -124,7 +125,6 @@ const SCRIPTS: &[&str] = &[
     "motd",
     "bootlogs",
     "originboot-report",
-    "rc.local",
 ];
 
 /// Init scripts of the first runlevel that activate, assemble, unlock or mount.

@@ -88,7 +88,7 @@ pub(in crate::cli) struct Ran {
 impl Record {
     /// Root runs on a layer in RAM: what is written below /var is gone with it.
     pub fn in_preview(&self) -> bool {
-        matches!(self.outcome.as_str(), "previewed" | "overlay")
+        self.outcome == "previewed"
     }
 }
 

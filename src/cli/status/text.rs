@@ -27,6 +27,13 @@ impl Record {
             };
             lines(&mut out, "VG", &[seqno]);
         }
+        if let Some(layer) = &self.preview {
+            lines(
+                &mut out,
+                "layer",
+                &[format!("{} MiB over {}, in {}", layer.store_bytes >> 20, layer.origin, layer.store)],
+            );
+        }
         let commands: Vec<String> = self.commands.iter().map(Ran::text).collect();
         lines(&mut out, "ran", &commands);
         lines(&mut out, "backup", &self.saved);
@@ -39,7 +46,7 @@ impl Record {
         match self.outcome.as_str() {
             "detached" => "the cache was detached, root runs from its origin".to_owned(),
             "activated" => "root was activated by name; a device of its VG is missing".to_owned(),
-            "previewed" | "overlay" => "root runs on a layer in RAM; nothing of this boot is kept".to_owned(),
+            "previewed" => "a preview: root is shown over a layer in RAM, nothing of this boot is kept".to_owned(),
             "held" if self.seqno_before != self.seqno_after => {
                 "the boot was held after a step had failed its check".to_owned()
             }
@@ -53,7 +60,7 @@ impl Record {
     pub fn next(&self) -> Vec<String> {
         let first = match self.outcome.as_str() {
             "detached" | "activated" => Some("originboot inspect: see what root stands on now"),
-            "previewed" | "overlay" => Some("copy what you need off this machine: it is gone at power-off"),
+            "previewed" => Some("copy what you need off this machine: it is gone at power-off"),
             _ => None,
         };
         first.map(str::to_owned).into_iter().chain(self.remedy.iter().cloned()).collect()

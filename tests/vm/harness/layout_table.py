@@ -195,7 +195,49 @@ IMSM_RULE = {
     "/etc/udev/rules.d/10-imsm-test.rules": 'ENV{IMSM_NO_PLATFORM}="1", ENV{IMSM_DEVNAME_AS_SERIAL}="1"\n',
 }
 
+# A full Debian with something of every kind beside root: a second cached LV on the same SSD, a plain one, swap, /boot on a
+# disk of its own, an array. All of it stands in fstab, and the scenario's task starts in a preview too.
+EVERYTHING = (
+    "modprobe raid1\n"
+    + FULL_VG
+    + array("bulk", 1, 1, ['"$(disk m1)"', '"$(disk m2)"'])
+    + """
+step lvm lvcreate -q -y -n data -L 32M vg0 "$hdd"
+step lvm lvcreate -q -y -n swap -L 16M vg0 "$hdd"
+"""
+    + pool("writeback", "root", "rpool")
+    + pool("writeback", "data", "dpool")
+    + """
+step mkswap /dev/mapper/vg0-swap
+ext4 home /dev/mapper/vg0-home
+ext4 data /dev/mapper/vg0-data
+ext4 boot "$(disk boot)"
+ext4 srv /dev/md1
+fill root
+etc=/mnt/root/etc
+cat >$etc/fstab <<'FSTAB'
+/dev/mapper/vg0-root / ext4 defaults 0 0
+/dev/mapper/vg0-swap none swap sw,nofail 0 0
+/dev/mapper/vg0-home /home ext4 defaults,nofail 0 2
+/dev/mapper/vg0-data /data ext4 defaults,nofail 0 2
+LABEL=boot /boot ext4 defaults,nofail 0 2
+LABEL=srv /srv ext4 defaults,nofail 0 2
+FSTAB
+mkdir -p /mnt/root/home /mnt/root/data /mnt/root/srv $etc/systemd/system/originboot-preview.target.wants
+ln -s ../task.service $etc/systemd/system/originboot-preview.target.wants/task.service
+sync
+"""
+    + flushed("root")
+    + flushed("data")
+)
+
 LAYOUTS = {
+    "full-everything": Spec(
+        {**FULL_DISKS, "boot": 32, "m1": 48, "m2": 48},
+        EVERYTHING + CLOSE + STOP_ARRAYS,
+        files=mdadm_conf("bulk"),
+        full=True,
+    ),
     "imsm-raid0": Spec(
         {"hdd1": 240, "hdd2": 240},
         IMSM + CLOSE + "mdadm --stop --quiet /dev/md126; mdadm --stop --quiet /dev/md127\n",

@@ -49,11 +49,12 @@ def prepare(vm, mode="writethrough", look=None, init="systemd"):
 
 
 def boot(
-    vm, title, image, attached, steps, seal=True, slow=False, files=None, ready=r"^end=yes$", memory=768, cut=""
+    vm, title, image, attached, steps, seal=True, slow=False, files=None, ready=r"^end=yes$", memory=768, cut="",
+    during=None,
 ) -> Result:
     """Boot, let the guest go down by itself, and give what it said. `slow`: the HDD takes 15 writes a second. `ready`:
     what it says last before it goes down. `cut`: what the console of a guest that halts says when the power is to be
-    cut."""
+    cut. `during(machine)` runs meanwhile (hot-plug)."""
     task = {"fullinit": (GUEST / "fullinit").read_bytes(), "steps": steps, **(files or {})}
     if seal:
         if is_sysvinit(vm):
@@ -70,6 +71,8 @@ def boot(
     vm.commands.append((title, machine.command_line()))
     with machine:
         try:
+            if during:
+                during(machine)
             machine.wait(ready, port="results", deadline=2 * qemu.DEADLINE)
             if cut:
                 machine.wait(cut)

@@ -1,13 +1,12 @@
 """A full Debian, root behind a writeback cache with dirty blocks, the SSD pulled: a preview to a login, no service beside it,
 no disk written to; the SSD comes back and nothing is lost. Variant `shell`: held first, the preview is asked for in the
-shell. Variant `asked`: a cache that would be detached, and rd.originboot=preview."""
+shell. Variant `asked`: a cache that would be detached, and rd.originboot=preview. Variant `writethrough`: without a stamp."""
 
 from harness import disks
 from harness.scenario import scenario
 from harness.shutdown import STOP, boot, prepare
 from harness.steps import HOLD, OPT_IN, held
 
-PREVIEW = '[policy]\nunknown = "preview"\nunsafe = "preview"\n'
 # What is on the origin when the SSD is pulled: a service of its own beside ours, one that a preview has too (this task), and
 # a login. All of it is flushed before anything stays dirty.
 PREPARED = """
@@ -79,16 +78,16 @@ def look(vm, title, image, pulled, before) -> object:
     return result
 
 
-@scenario("65-writeback-dirty-pulled", variants=("debian12", "shell", "asked"))
+@scenario("65-writeback-dirty-pulled", variants=("debian12", "shell", "asked", "writethrough"))
 def run(vm):
     if vm.variant == "shell":
         shell(vm)
         return
-    if vm.variant == "asked":
-        asked(vm)
+    if vm.variant in ("asked", "writethrough"):
+        writethrough(vm)
         return
     layout, stock = prepare(vm, "writeback")
-    image = vm.image(layout, PREVIEW)
+    image = vm.image(layout)
     attached = vm.disks(layout)
     first = boot(vm, "poweroff with dirty blocks", stock, attached, PREPARED + OFF, seal=False)
     vm.check(int(first.values["dirty"]) > 0, "no block was dirty, so the scenario shows nothing")
@@ -110,10 +109,11 @@ def shell(vm):
     vm.unchanged(layout, pulled)
 
 
-def asked(vm):
-    """One word on the kernel command line, whatever the policy."""
+def writethrough(vm):
+    """One word on the kernel command line, whatever the policy; or a writethrough cache, of which nothing is known."""
     layout = vm.layout("pool-writethrough")
     pulled = vm.disks(layout, without=["ssd"])
-    result = vm.boot("boot without the SSD", vm.image(layout, OPT_IN), pulled, "rd.originboot=preview")
+    image, word = (vm.image(layout, OPT_IN), "rd.originboot=preview") if vm.variant == "asked" else (vm.image(layout), "")
+    result = vm.boot("boot without the SSD", image, pulled, word)
     result.expect(root="/dev/mapper/vg0-root", kind="snapshot", files="ok", rw="ok", home="absent")
     vm.unchanged(layout, pulled)
