@@ -33,6 +33,9 @@ pub struct Seen<'a> {
     pub cleaner: bool,
     /// Every installed boot image arms.
     pub images_arm: bool,
+    /// `agent --flush` is at work: it has written the mode to go back to into the stamp, and the VG text does not say
+    /// writethrough yet, which would take it away again.
+    pub flushing: bool,
 }
 
 /// What follows.
@@ -102,6 +105,14 @@ impl Volume {
     /// What to do, seeing this. Asked again under the lock, with the stamp that stands there then.
     #[must_use]
     pub fn next(&self, seen: &Seen<'_>) -> Next {
+        let mut next = self.wanted(seen);
+        if seen.flushing && seen.before.state == State::Armed && seen.before.boot_id == seen.moment.boot_id {
+            next.write = next.write.filter(|next| next.state != State::Armed);
+        }
+        next
+    }
+
+    fn wanted(&self, seen: &Seen<'_>) -> Next {
         let dirty = match seen.status {
             CacheStatus::Running(cache) => Some(cache.dirty),
             CacheStatus::Fail | CacheStatus::Error => None,
@@ -189,6 +200,7 @@ fn still_true(seen: &Seen<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::rules::remember_mode;
     use crate::evidence::testing::{ARMED_HERE, moment, running, stamp};
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -202,7 +214,7 @@ mod tests {
     }
 
     fn seen<'a>(before: &'a Stamp, status: &'a CacheStatus, now: u32) -> Seen<'a> {
-        Seen { now: SECOND * now, before, moment: moment(), status, cleaner: false, images_arm: true }
+        Seen { now: SECOND * now, before, moment: moment(), status, cleaner: false, images_arm: true, flushing: false }
     }
 
     fn fine() -> CacheStatus {
@@ -304,6 +316,28 @@ mod tests {
         let mut volume = Volume::default();
         volume.event(SECOND);
         assert_eq!(volume.return_to(&left, &moment()), None, "a change is not answered yet");
+    }
+
+    /// Seen in a VM: the agent answered the first load of a table with an ARMED of its own, and the next boot stayed in
+    /// writethrough.
+    #[test]
+    fn the_mode_that_a_flush_left_outlives_its_own_changes() {
+        let writeback = Moment { mode: CacheMode::Writeback, ..moment() };
+        let left = remember_mode(&armed(), &writeback, Some(9));
+        let status = running("writethrough", 9, "rw -");
+        let mut volume = Volume::default();
+        volume.done(&running("writeback", 9, "rw -"));
+        volume.event(SECOND);
+        let first = Seen { moment: writeback, flushing: true, ..seen(&left, &status, 1) };
+        assert_eq!(volume.next(&first).write, None, "ARMED already");
+        assert!(volume.next(&Seen { flushing: false, ..first }).write.is_some(), "somebody else's change is taken in");
+        let clean = Stamp { state: State::Clean, return_to: None, ..armed() };
+        assert_eq!(volume.next(&Seen { before: &clean, ..first }).write.unwrap().state, State::Armed, "no CLEAN stays");
+        // lvm has committed the mode, and the volume was left alone.
+        volume.done(&fine());
+        let status = fine();
+        let next = volume.next(&Seen { flushing: true, ..seen(&left, &status, 9) }).write.unwrap();
+        assert_eq!((next.state, next.return_to), (State::Clean, Some(CacheMode::Writeback)));
     }
 
     #[test]

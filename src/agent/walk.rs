@@ -160,6 +160,7 @@ impl Machine {
             status: &status,
             cleaner: false,
             images_arm: !self.foreign,
+            flushing: false,
         };
         let next = self.agent.next(&seen);
         if next.write.is_none_or(|next| self.write_stamp(&next)) {

@@ -134,7 +134,7 @@ impl Look<'_> {
     fn returned(&self, group: &VgSeen, set: &CacheSet, known: &mut Known, before: &Stamp, moment: &Moment) -> bool {
         let Some(mode) = known.volume.return_to(before, moment) else { return false };
         let name = set.name();
-        if self.dir.join(FLUSHING).exists() {
+        if self.flushing() {
             return false;
         }
         if let Some(why) = not_writable(group) {
@@ -151,8 +151,21 @@ impl Look<'_> {
         true
     }
 
+    /// `agent --flush` has begun.
+    fn flushing(&self) -> bool {
+        self.dir.join(FLUSHING).exists()
+    }
+
     fn seen<'a>(&self, before: &'a Stamp, moment: Moment, status: &'a CacheStatus, set: &CacheSet) -> Seen<'a> {
-        Seen { now: self.now, before, moment, status, cleaner: set.cleaner, images_arm: self.images_arm }
+        Seen {
+            now: self.now,
+            before,
+            moment,
+            status,
+            cleaner: set.cleaner,
+            images_arm: self.images_arm,
+            flushing: self.flushing(),
+        }
     }
 
     /// Says it, unless that was the last thing said of this volume; numbers do not count.
