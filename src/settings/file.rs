@@ -242,7 +242,10 @@ mod tests {
     fn a_wrong_file_is_an_error_with_its_place_and_the_way_out() {
         for (text, expected) in [
             ("[policy]\nunkown = \"detach\"\n", ":2:1: unknown key \"unkown\" in [policy]; did you mean \"unknown\"?"),
-            ("[policy]\n  unknown = \"drop\"\n", ":2:13: \"drop\" is no action; known are \"detach\" and \"hold\""),
+            (
+                "[policy]\n  unknown = \"drop\"\n",
+                ":2:13: \"drop\" is no action; known are \"detach\", \"preview\" and \"hold\"",
+            ),
             ("[polciy]\nunknown = \"hold\"\n", ":1:2: unknown table [polciy]; did you mean \"policy\"?"),
             (
                 "# nothing\nunknown = \"detach\"\n",
