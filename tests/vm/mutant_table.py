@@ -379,6 +379,13 @@ MUTANTS = (
         "68-foreign-boot",
     ),
     Mutant(
+        "agent-flushing",
+        "src/agent/volume.rs",
+        "if seen.flushing && seen.before.state == State::Armed",
+        "if seen.cleaner && seen.before.state == State::Armed",
+        "6i-agent-service",
+    ),
+    Mutant(
         "agent-dead-ssd",
         "src/agent/volume.rs",
         "        if still_true(seen) {",
