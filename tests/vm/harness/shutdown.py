@@ -119,7 +119,8 @@ def control(vm, layout, image, verb):
         after = boot(vm, "control: next boot", image, attached, stop(vm, "poweroff"), seal=False, slow=True)
         dirty, resident = first_look(after)
         vm.check(resident > 100, f"control: only {resident} blocks are in the cache, {shows_nothing}")
-        vm.check(dirty * 4 > resident * 3, f"control: only {dirty} of {resident} blocks are dirty, {shows_nothing}")
+        # On a busy machine some have drained before anybody looked.
+        vm.check(dirty * 2 > resident, f"control: only {dirty} of {resident} blocks are dirty, {shows_nothing}")
         (work / "first-look").write_text(f"{dirty} of {resident} dirty\n", encoding="utf-8")
 
     build_once("control", f"{layout.name}-{verb}-{key}", run)
