@@ -11,7 +11,7 @@ use crate::decide::Verdict;
 use crate::device::Inventory;
 use crate::device::lvm::{CacheMode, VgSeen};
 use crate::evidence::stamp_of;
-use crate::settings::{BootPlan, NoPlan, RootLv, StampChoice, plan_for};
+use crate::settings::{Action, BootPlan, NoPlan, RootLv, StampChoice, plan_for};
 use crate::sys::Root;
 use crate::sys::host::{built_plan, image_is_built, installed, read_settings, uninstalling};
 
@@ -182,31 +182,21 @@ impl Answer {
             self.stamp(inventory, group, &set);
             let without =
                 format!("without the cache of {} ({}, {verdict}): {}", set.name(), set.mode, next.end().words());
-            let simulate = format!("originboot simulate --without {}", gone.first().unwrap_or(&"DEV"));
-            if next.end().over_a_layer() {
-                self.in_part = true;
-                match verdict {
-                    Verdict::Unknown => self.unknown(without, (inventory, group, &set), simulate),
-                    _ => self.no(without, simulate),
-                }
-                continue;
-            }
-            if next.boots() {
+            if next.boots() && !next.end().over_a_layer() {
                 self.why.push(without);
                 continue;
             }
-            let what = match (next.end(), verdict, set.mode) {
-                (End::Hold(_), Verdict::Unsafe, CacheMode::Writeback) => {
+            self.in_part |= next.end().over_a_layer();
+            let simulate = format!("originboot simulate --without {}", gone.first().unwrap_or(&"DEV"));
+            // Where a detach is allowed, and another volume forbids it, the owner's word changes nothing.
+            let asked = plan.policy.action(verdict) != Action::Detach && !matches!(next.end(), End::NotOurs(_));
+            match (verdict, set.mode) {
+                (Verdict::Unsafe, CacheMode::Writeback) if asked => {
                     self.choice(without, format!("lvchange --cachemode writethrough {}", set.name()));
-                    continue;
                 }
-                (End::Hold(_), Verdict::Unknown, _) => {
-                    self.unknown(without, (inventory, group, &set), simulate);
-                    continue;
-                }
-                _ => simulate,
-            };
-            self.no(without, what);
+                (Verdict::Unknown, _) => self.unknown(without, (inventory, group, &set), (!asked).then_some(simulate)),
+                _ => self.no(without, simulate),
+            }
         }
         if caches == 0 {
             self.why.push(format!(
@@ -230,7 +220,7 @@ impl Answer {
     }
 
     /// Nothing proves that the origin is complete: evidence comes before a standing order to do without.
-    fn unknown(&mut self, without: String, evidence: (&Inventory, &VgSeen, &CacheSet), simulate: String) {
+    fn unknown(&mut self, without: String, evidence: (&Inventory, &VgSeen, &CacheSet), otherwise: Option<String>) {
         let (inventory, group, set) = evidence;
         if self.stamps && no_stamp(inventory, group, set) {
             self.protected = Some(false);
@@ -238,7 +228,7 @@ impl Answer {
         } else if self.stamps {
             // It becomes CLEAN by itself, once the cache was opened clean and has drained.
             self.no(without, format!("originboot evidence show {}", group.vg.name));
-        } else if self.in_part {
+        } else if let Some(simulate) = otherwise {
             self.no(without, simulate);
         } else {
             self.choice(without, self.opt_in());
@@ -250,7 +240,7 @@ impl Answer {
             None => format!("protected: {}\n", paint.text(Style::Good, "not needed")),
             Some(true) => format!("protected: {}\n", paint.text(Style::Good, "yes")),
             Some(false) if self.in_part => {
-                format!("protected: {}\n", paint.text(Style::Bad, "no, or only over a layer in RAM"))
+                format!("protected: {}\n", paint.text(Style::Bad, "no, or only in a preview"))
             }
             Some(false) => format!("protected: {}\n", paint.text(Style::Bad, "no")),
         };

@@ -168,7 +168,7 @@ fn set(settings: &mut Settings, table: &str, key: &str, value: &DeValue<'_>) -> 
         }
         ("report", _) => settings.notify_command = command(key, value)?,
         _ => {
-            settings.policy.set(key, word("\"detach\" or \"hold\"")?).map_err(|e| e.to_string())?;
+            settings.policy.set(key, word("\"detach\", \"preview\" or \"hold\"")?).map_err(|e| e.to_string())?;
         }
     }
     Ok(())
@@ -251,7 +251,10 @@ mod tests {
                 "# nothing\nunknown = \"detach\"\n",
                 ":2:1: key \"unknown\" stands outside its table; write [policy] above it",
             ),
-            ("[policy]\nunknown = true\n", ":2:11: unknown is boolean, not a word in quotes: \"detach\" or \"hold\""),
+            (
+                "[policy]\nunknown = true\n",
+                ":2:11: unknown is boolean, not a word in quotes: \"detach\", \"preview\" or \"hold\"",
+            ),
             ("policy = 1\n", ":1:1: \"policy\" is a table; write [policy]"),
             ("stamp = \"none\"\n", ":1:1: key \"stamp\" stands outside its table; write [evidence] above it"),
             ("[evidence]\nstamp = \"no\"\n", ":2:9: stamp is \"auto\" or \"none\", not \"no\""),

@@ -28,7 +28,7 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { safe: Action::Detach, bounded: Action::Detach, unknown: Action::Hold, unsafe_: Action::Hold }
+        Self { safe: Action::Detach, bounded: Action::Detach, unknown: Action::Preview, unsafe_: Action::Preview }
     }
 }
 
@@ -98,5 +98,26 @@ impl Policy {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sure_is_detached_and_what_is_not_is_shown() {
+        let policy = Policy::default();
+        let actions = [Verdict::Safe, Verdict::Bounded, Verdict::Unknown, Verdict::Unsafe].map(|v| policy.action(v));
+        assert_eq!(actions, [Action::Detach, Action::Detach, Action::Preview, Action::Preview]);
+    }
+
+    #[test]
+    fn words_read_back_and_unsafe_is_never_detached() {
+        for action in [Action::Detach, Action::Preview, Action::Hold] {
+            assert_eq!(action.as_str().parse(), Ok(action));
+        }
+        assert_eq!(Policy::default().set("unsafe", "detach"), Err(PolicyError::UnsafeDetach));
+        assert_eq!(Policy::default().set("unsafe", "preview"), Ok(true));
     }
 }

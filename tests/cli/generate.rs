@@ -39,7 +39,7 @@ fn the_files_are_those_of_this_stack_and_kernel() {
     assert!(file("hook.sh").contains("\nmanual_add_modules dm_cache_smq "));
     assert!(file("hook.sh").contains("\ncopy_exec /usr/bin/udevadm "));
     assert!(file("hook.sh").contains("\ncopy_file binary /usr/sbin/cache_dump "));
-    assert!(file("boot.plan").contains("\npolicy safe=detach bounded=detach unknown=hold unsafe=hold\n"));
+    assert!(file("boot.plan").contains("\npolicy safe=detach bounded=detach unknown=preview unsafe=preview\n"));
     assert_eq!(file("boot.plan").matches("\npv id=").count(), 2);
     assert!(file("modules.list").contains(&format!("/lib/modules/{KERNEL} ")));
     // A second run changes nothing, and says so.

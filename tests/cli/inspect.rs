@@ -45,7 +45,7 @@ fn json_is_documented_and_says_what_the_tree_says() {
     assert_eq!(lv["children"][0]["role"], "origin");
     assert_eq!(lv["children"][1]["children"][0]["serial"], "S3Z9");
     assert_eq!(value["caches"][0]["verdict"], "UNKNOWN");
-    assert_eq!(value["caches"][0]["boots"], false);
+    assert_eq!(value["caches"][0]["boots"], true);
 }
 
 #[test]

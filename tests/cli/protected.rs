@@ -72,7 +72,7 @@ fn images_are_compared_with_the_stack() {
     // A plan as `generate` writes it, taken from the program itself.
     let plan = "originboot-plan 1\n\
         root vg=vg0 vgid=vgvgvg-0000-0000-0000-0000-0000-000000 lv=root lvid=lvlvlv-0000-0000-0000-0000-0000-000001 fs=ext4 systemid=\n\
-        policy safe=detach bounded=detach unknown=hold unsafe=hold\n\
+        policy safe=detach bounded=detach unknown=preview unsafe=preview\n\
         pv id=hddhdd-0000-0000-0000-0000-0000-000001 vg=vg0 role=origin device=/dev/x size=1 model= serial= luks=11111111-2222-3333-4444-555555555555\n\
         pv id=ssdssd-0000-0000-0000-0000-0000-000002 vg=vg0 role=cache device=/dev/y size=1 model= serial= luks=66666666-7777-8888-9999-aaaaaaaaaaaa\n";
     generated("6.1.0-1", plan);
@@ -81,7 +81,7 @@ fn images_are_compared_with_the_stack() {
     generated("6.1.0-2", &plan.replace("luks=66666666", "luks=77777777"));
     let value = json(at(host.path(), &["--json"]));
     assert!(value["why"][0].as_str().unwrap().contains("another stack"), "{value}");
-    generated("6.1.0-2", &plan.replace("unknown=hold", "unknown=detach"));
+    generated("6.1.0-2", &plan.replace("unknown=preview", "unknown=detach"));
     let value = json(at(host.path(), &["--json"]));
     assert!(value["why"][0].as_str().unwrap().contains("older policy"), "{value}");
     generated("6.1.0-2", plan);

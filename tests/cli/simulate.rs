@@ -13,9 +13,21 @@ fn opted_in(name: &str) -> Host {
     host
 }
 
+const HOLD: &str = "[policy]\nunknown = \"hold\"\nunsafe = \"hold\"\n";
+
 #[test]
-fn a_writethrough_pool_is_held_by_default() {
+fn a_writethrough_pool_is_shown_by_default() {
     let host = Host::new("pool-writethrough");
+    at(host.path(), &["simulate", "--without", "/dev/vdb"])
+        .assert()
+        .code(0)
+        .stdout_eq(file!["snapshots/simulate-preview.txt"]);
+}
+
+#[test]
+fn and_held_where_the_owner_says_so() {
+    let host = Host::new("pool-writethrough");
+    host.put("etc/originboot/originboot.toml", HOLD);
     at(host.path(), &["simulate", "--without", "/dev/vdb"])
         .assert()
         .code(1)
@@ -34,6 +46,7 @@ fn and_detached_where_the_owner_says_so() {
 #[test]
 fn the_token_of_the_refusal_allows_the_detach_and_another_does_not() {
     let host = Host::new("pool-writeback");
+    host.put("etc/originboot/originboot.toml", HOLD);
     let refused = json(at(host.path(), &["simulate", "--json", "--without", "vdb"]));
     assert_documented(&refused);
     let last = refused["looks"].as_array().unwrap().last().unwrap();

@@ -3,7 +3,7 @@ Variants `striped-origin` and `raid1-origin`: root's own data on two disks, stri
 `udev-stays-still`: udev says yes to the first start of its queue and does nothing, as systemd 257 did once."""
 
 from harness.scenario import scenario
-from harness.steps import OPT_IN, detached, refused
+from harness.steps import HOLD, OPT_IN, detached, refused
 
 ORIGINS = {"striped-origin": ("striped-writethrough", "striped"), "raid1-origin": ("raid1-writethrough", "raid")}
 
@@ -26,7 +26,7 @@ def run(vm):
     name, kind = ORIGINS.get(vm.variant, ("pool-writethrough", "linear"))
     layout = vm.layout(name)
     if vm.variant == "no-opt-in":
-        refused(vm, layout, "boot without the SSD", vm.image(layout), vm.disks(layout, without=["ssd"]))
+        refused(vm, layout, "boot without the SSD", vm.image(layout, HOLD), vm.disks(layout, without=["ssd"]))
         return
     vm.stock_gives_up(layout, ["ssd"])
     files = STILL if vm.variant == "udev-stays-still" else {}

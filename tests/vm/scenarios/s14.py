@@ -3,7 +3,7 @@ Variant `shell`: asked for in the (initramfs) shell instead of on the kernel com
 Variants `cachevol` and `raid1-origin`: the other layout, and an origin that is an LVM raid1 (edited restore with legs)."""
 
 from harness.scenario import scenario
-from harness.steps import detached, held, refused, token
+from harness.steps import HOLD, detached, held, refused, token
 
 # A VG write while everything is there: makes a token void.
 NEW_SEQNO = "before() { lvmq vgchange --addtag changed vg0; }\n"
@@ -16,7 +16,7 @@ def run(vm):
     name, kind = OTHERS.get(vm.variant, ("pool-writeback-flushed", "linear"))
     layout = vm.layout(name)
     vm.stock_gives_up(layout, ["ssd"])
-    image = vm.image(layout)
+    image = vm.image(layout, HOLD)
     attached = vm.disks(layout)
     pulled = {serial: file for serial, file in attached.items() if serial != "ssd"}
     wrong = "0" * 8

@@ -6,7 +6,7 @@ and not written to."""
 from harness import images
 from harness.layout_table import mdadm_conf
 from harness.scenario import scenario
-from harness.steps import OPT_IN, detached, held, token
+from harness.steps import HOLD, OPT_IN, detached, held, token
 
 BOOT = """
 after() {
@@ -23,7 +23,7 @@ def run(vm):
     if vm.variant == "degraded-holds":
         attached = vm.disks(layout, without=["hdd3", "ssd2"])
         # Sooner than the mdadm package's 20 rounds: it is originboot that starts the array.
-        result = held(vm, "boot without two disks", vm.image(layout), attached, "rd.originboot.wait=5")
+        result = held(vm, "boot without two disks", vm.image(layout, HOLD), attached, "rd.originboot.wait=5")
         result.says("starting md[0-9]+ although members are missing").silent("no disk of root's volume group")
         token(result.console)
         vm.unchanged(layout, attached)

@@ -16,7 +16,8 @@ before() {
     mkdir -p $units/multi-user.target.wants $units/originboot-preview.target.wants
     ln -s ../outsider.service $units/multi-user.target.wants/outsider.service
     ln -s ../task.service $units/originboot-preview.target.wants/task.service
-    rm -f $units/serial-getty@ttyS0.service $units/systemd-logind.service
+    mkdir -p $units/getty.target.wants
+    ln -sf /usr/lib/systemd/system/console-getty.service $units/getty.target.wants/console-getty.service
     sync
     block flush lvchange -q -y --cachemode writethrough vg0/root
     block back lvchange -q -y --cachemode writeback vg0/root
@@ -32,7 +33,7 @@ LOOK = """
 before() {
     block report cat /run/originboot/report.json
     block note cat /run/originboot/preview
-    for unit in originboot-preview.target originboot-preview-watch.service multi-user.target timers.target sockets.target; do
+    for unit in originboot-preview-watch.service multi-user.target timers.target sockets.target; do
         say "$unit=$(systemctl is-active $unit)"
     done
     block services systemctl list-units --type=service --no-legend --plain
@@ -47,11 +48,15 @@ before() {
     vgchange -q --addtag x vg0 >/run/vgchange 2>&1
     say "vgchange=$?"
     block vgchange cat /run/vgchange
+    lvcreate -y -n x -l 1 vg0 >/run/lvcreate 2>&1
+    say "lvcreate=$(grep -c metadata_read_only /run/lvcreate)"
+    block lvcreate cat /run/lvcreate
+    block lvmconfig lvmconfig global/metadata_read_only global/event_activation activation/volume_list
     lvchange -q -y -ay vg0/home >/run/lvchange 2>&1
     block lvchange cat /run/lvchange
     say "home=$([ -e /dev/mapper/vg0-home ] && echo yes || echo no)"
     block links ls -l /dev/disk/by-uuid /dev/vg0
-    for second in 1 2 3 4 5 6 7 8 9 10; do sleep 2; systemctl is-active -q serial-getty@ttyS0.service && break; done
+    for second in 1 2 3 4 5 6 7 8 9 10; do sleep 2; systemctl is-active -q console-getty.service && break; done
     sleep 3
 }
 """
@@ -62,14 +67,16 @@ def look(vm, title, image, pulled, before) -> object:
     """A preview boot of a full system, looked at, ended."""
     result = boot(vm, title, image, pulled, LOOK + OFF, seal=False)
     result.expect(root="/dev/mapper/vg0-root", kind="snapshot", files="ok", work="work", home="no", ro="1")
-    result.says(r"originboot: preview: root of vg0 is shown over a layer in RAM").says(r"login:").says("PREVIEW")
+    result.says(r"originboot: preview: root of vg0 is shown over a layer in RAM")
+    result.says("default target originboot-preview.target").says(r"login:").says("This machine runs a PREVIEW")
     result.silent("OUTSIDER")
     result.expect(
-        **{"originboot-preview.target": "active", "originboot-preview-watch.service": "active"},
+        **{"originboot-preview-watch.service": "active"},
         **{unit: "inactive" for unit in ("multi-user.target", "sockets.target")},
     )
     vm.check(result.values["dd"] != "0", "a program in the preview could write to the disk")
     vm.check(result.values["vgchange"] != "0", "lvm in the preview could write to the volume group")
+    vm.check(result.values["lvcreate"] == "1", "lvm does not say that it may not write")
     vm.check(result.values["timers.target"] != "active", "timers run in the preview")
     report = result.report()
     vm.check(report["outcome"] == "previewed", f"the record says {report['outcome']!r}")
