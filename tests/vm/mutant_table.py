@@ -428,10 +428,10 @@ MUTANTS = (
         "6f-preview-touches-nothing",
     ),
     Mutant(
-        "preview-lvm-may-write",
+        "preview-lvm-may-activate",
         "src/preview/layer.rs",
-        "metadata_read_only = 1",
-        "metadata_read_only = 0",
+        "\tvolume_list = []",
+        '\tvolume_list = [ \\"vg0\\" ]',
         "65-writeback-dirty-pulled",
     ),
     Mutant(
