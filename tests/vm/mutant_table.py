@@ -400,13 +400,6 @@ MUTANTS = (
         "65-writeback-dirty-pulled@writethrough",
     ),
     Mutant(
-        "preview-store-invalidated-when-full",
-        "src/execute/preview.rs",
-        "{store} PO 8",
-        "{store} N 8",
-        "6f-preview-touches-nothing@overflow",
-    ),
-    Mutant(
         "preview-disks-writable",
         "src/sys/belt.rs",
         "read_only_node(&path, on)",
