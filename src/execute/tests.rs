@@ -5,7 +5,7 @@ use crate::backend::{Backend as _, lvm_cache::LvmCache};
 use crate::decide::{Plan, Step, StepAction, Verdict};
 use crate::device::lvm::{Area, Id, MdaText, PvLabel, PvScan, volume_groups};
 use crate::device::testing::fixture;
-use crate::device::{Content, DevNo, Device, DeviceKind, Hardware, Inventory};
+use crate::device::{Content, DevNo, Device, DeviceKind, Hardware, Inventory, MdArray};
 
 const TEXT: &str = fixture!("lvm/pool-writeback.vg");
 const VG: &str = "vgvgvg-0000-0000-0000-0000-0000-000000";
@@ -66,6 +66,8 @@ enum Fault {
     TwoDevicesWithOnePv,
     LayerFails,
     LittleMemory,
+    DiskStaysWritable,
+    ArrayGoesOnWriting,
     HomeDoesNotComeUp,
     UdevStaysStill,
     ActivationWaitsForUdev,
@@ -125,6 +127,10 @@ impl Host for Fake {
         }
         match self.fault {
             Fault::BrokenCacheIsSoundAtTheSecondLook => devices.push(pv("vdb", ssd(), TEXT)),
+            Fault::ArrayGoesOnWriting => {
+                let array = MdArray { array_state: "clean".into(), ..MdArray::default() };
+                devices.push(device("md0", DeviceKind::Md(array), Content::Skipped));
+            }
             Fault::TwoDevicesWithOnePv => devices.push(pv("vdc", hdd(), TEXT)),
             _ => {}
         }
@@ -209,12 +215,16 @@ impl Host for Fake {
 
     fn set_read_only(&mut self, name: &str, on: bool) -> Result<(), String> {
         self.log.push(format!("read-only {name} {on}"));
-        Ok(())
+        if self.fault == Fault::DiskStaysWritable && on {
+            Err(format!("making /dev/{name} read-only: no"))
+        } else {
+            Ok(())
+        }
     }
 
     fn calm(&mut self, array: &str) -> Result<(), String> {
         self.log.push(format!("calm {array}"));
-        Ok(())
+        if self.fault == Fault::ArrayGoesOnWriting { Err(format!("{array}: Device or resource busy")) } else { Ok(()) }
     }
 
     fn isolate(&mut self) -> Result<(), String> {
@@ -426,6 +436,16 @@ fn a_preview_that_fails_leaves_the_machine_as_it_was() {
     assert!(matches!(outcome, Outcome::Stopped { wrote: false, .. }), "{outcome:?}");
     let begin = host.log.iter().position(|l| l.starts_with("unmap")).unwrap();
     assert_eq!(host.log[begin..begin + 3], ["unmap vg0-root_corig", "read-only vda false", "release"]);
+}
+
+#[test]
+fn nothing_is_shown_beside_a_disk_that_can_be_written_to() {
+    for fault in [Fault::DiskStaysWritable, Fault::ArrayGoesOnWriting] {
+        let (host, outcome) = preview(fault);
+        assert!(matches!(outcome, Outcome::Stopped { wrote: false, .. }), "{outcome:?}");
+        assert!(!host.log.iter().any(|l| l.starts_with("map")), "{:#?}", host.log);
+        assert_eq!(host.log.iter().filter(|l| *l == "release").count(), 1);
+    }
 }
 
 #[test]

@@ -30,8 +30,9 @@ pub const RULE: &str = "\
 SUBSYSTEM==\"block\", ACTION==\"add\", PROGRAM=\"/run/originboot/layer/originboot-early preview --read-only $devnode\"
 ";
 
-/// Rules of udev that activate or assemble something, each of which may write to a disk.
-pub const RULES_OFF: &[&str] = &["69-lvm.rules", "64-md-raid-assembly.rules", "69-bcache.rules", "85-mdadm.rules"];
+/// Rules of udev that activate or assemble something, each of which may write to a disk, and ours that writes the stamp.
+pub const RULES_OFF: &[&str] =
+    &["68-originboot.rules", "69-lvm.rules", "64-md-raid-assembly.rules", "69-bcache.rules", "85-mdadm.rules"];
 
 /// Units that are not there in a preview: whatever activates, watches or repairs a disk, and our own for the running system.
 pub const MASKED: &[&str] = &[
@@ -64,6 +65,7 @@ pub const MASKED: &[&str] = &[
     "systemd-repart.service",
     "systemd-pcrphase.service",
     "originboot-agent.service",
+    "originboot-flush.service",
 ];
 
 /// Generators of units that would mount, unlock or resume what fstab and crypttab no longer name.
