@@ -28,8 +28,9 @@ need() {
 }
 
 need python3 python3
-need qemu-img qemu-utils
 need qemu-system-x86_64 qemu-system-x86
+# Behind it: a newer qemu-utils, of backports, is removed by apt when qemu-system-x86 is installed.
+need qemu-img qemu-utils
 [ -f /usr/share/seabios/bios-256k.bin ] || get seabios
 need debootstrap debootstrap
 need cpio cpio
