@@ -3,27 +3,29 @@
 //! The work is done by a child with a time limit: a disk may sleep in the kernel where no signal reaches, and the event
 //! must go on. Nothing here fails: a boot that is not armed is a boot.
 
-use std::io::Read as _;
-use std::os::fd::AsFd as _;
-use std::os::unix::process::CommandExt as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::process::ExitCode;
+use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout, setpgid};
 
 use crate::decide::Plan;
 use crate::evidence::Stamps;
 use crate::execute::{Host as _, Level};
 use crate::sys::Root;
+use crate::sys::apart::in_child;
 use crate::sys::machine::{Machine, RUN_DIR, kmsg, save, show};
+use crate::sys::reader::Reader;
 use crate::sys::scan::ScanOptions;
-
-/// Makes `arm` do the work itself.
-pub(super) const HERE: &str = "--here";
 
 /// What udev imports where the physical volume must be hidden.
 const FENCED: &str = "ORIGINBOOT_FENCED=1";
+
+/// What the child says then.
+const HIDE: &[u8] = b"f";
 
 /// How long one event may be held up: twice three seconds for reading, the rest for another worker's write and ours.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -36,67 +38,60 @@ const OTHER: Duration = Duration::from_secs(3);
 
 /// For udev.
 pub(super) fn arm(node: &str) -> ExitCode {
-    let said = std::env::current_exe().ok().and_then(|program| supervised(&program, node, LIMIT));
-    match said {
-        Some(said) if said.lines().any(|line| line == FENCED) => show(FENCED),
-        Some(_) => {}
-        None => {
-            kmsg(&format!("arm {node}: no answer within {} s; going on without", LIMIT.as_secs()));
+    // In a preview no cache is opened, and nothing is written.
+    if super::preview::is_on() {
+        return ExitCode::SUCCESS;
+    }
+    match supervised(LIMIT, || here(node)) {
+        Ok(true) => show(FENCED),
+        Ok(false) => {}
+        Err(why) => {
+            kmsg(&format!("arm {node}: {why}; going on without"));
             try_again(node);
         }
     }
     ExitCode::SUCCESS
 }
 
-/// What the child says; `None` when it could not be started or did not end in time.
-fn supervised(program: &Path, node: &str, limit: Duration) -> Option<String> {
-    let mut child = Command::new(program)
-        .args(["arm", HERE, node])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        // Not udev's: an abandoned child would hold it open.
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .ok()?;
-    let mut stdout = child.stdout.take()?;
-    let deadline = Instant::now() + limit;
-    let (mut said, mut buffer) = (Vec::new(), [0; 256]);
-    while let Some(left) = deadline.checked_duration_since(Instant::now()) {
-        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-        // An interrupted wait is begun again.
-        let ready = poll(&mut [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)], timeout).unwrap_or(0);
-        match if ready > 0 { stdout.read(&mut buffer).ok() } else { None } {
-            Some(0) => {
-                // The kernel closes it as the last thread ends.
-                let _ = child.wait();
-                return Some(String::from_utf8_lossy(&said).into_owned());
-            }
-            Some(read) => said.extend(buffer.iter().take(read)),
-            None => {}
+/// Whether `work`, done in a child, says that the volume is fenced. Another program would do, but starting one costs more
+/// than all that arm does.
+fn supervised(limit: Duration, work: impl FnOnce() -> bool) -> Result<bool, String> {
+    let heard = in_child(limit, |parent| {
+        leave_udev();
+        if work() {
+            // A parent that has gone needs no answer.
+            let _ = parent.write_all(HIDE);
         }
+    })?;
+    if heard.done {
+        return Ok(heard.said == HIDE);
     }
     // Killed and left alone: whatever it waits for in the kernel must not hold up the event.
-    let _ = child.kill();
-    let _ = child.try_wait();
-    None
+    if let Some(child) = heard.child {
+        let _ = kill(child, Signal::SIGKILL);
+    }
+    Err(format!("its child gave no answer within {} s, or died", limit.as_secs()))
 }
 
-/// The work. `node`: what udev calls the device (`/dev/vdb`).
-pub(super) fn here(node: &str) -> ExitCode {
-    // In a preview no cache is opened, and nothing is written.
-    if super::preview::is_on() {
-        return ExitCode::SUCCESS;
+/// An abandoned child holds none of udev's pipes open, and udev, which kills a group, does not wait for it.
+fn leave_udev() {
+    let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
+    if let Ok(null) = OpenOptions::new().read(true).write(true).open("/dev/null") {
+        let _ = dup2_stdin(&null);
+        let _ = dup2_stdout(&null);
+        let _ = dup2_stderr(&null);
     }
-    let run = crate::sys::stamp::arm(&Root::machine(), &ScanOptions::early(), Path::new(RUN_DIR), node, OTHER);
+}
+
+/// The work. `node`: what udev calls the device (`/dev/vdb`). Whether it is fenced.
+fn here(node: &str) -> bool {
+    let options = ScanOptions { reader: Reader::Threads, ..ScanOptions::early() };
+    let run = crate::sys::stamp::arm(&Root::machine(), &options, Path::new(RUN_DIR), node, OTHER);
     run.said.iter().for_each(|line| kmsg(line));
     if run.unarmed {
         try_again(node);
     }
-    if run.fenced {
-        show(FENCED);
-    }
-    ExitCode::SUCCESS
+    run.fenced
 }
 
 fn try_again(node: &str) {
@@ -117,28 +112,33 @@ pub(super) fn fence(machine: &mut Machine, before: &[Stamps], plan: &Plan) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
-
-    fn child(body: &str, limit: Duration) -> Option<String> {
-        let dir = tempfile::tempdir().unwrap();
-        let program = dir.path().join("child");
-        std::fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        supervised(&program, "/dev/vdb", limit)
-    }
+    use std::time::Instant;
 
     #[test]
     fn what_the_child_says_is_handed_on() {
-        let said = child("[ \"$*\" = 'arm --here /dev/vdb' ] && echo ORIGINBOOT_FENCED=1", LIMIT).unwrap();
-        assert_eq!(said.lines().collect::<Vec<_>>(), [FENCED]);
-        assert_eq!(child("exit 3", LIMIT).unwrap(), "");
+        assert_eq!(supervised(LIMIT, || true), Ok(true));
+        assert_eq!(supervised(LIMIT, || false), Ok(false));
+        assert!(supervised(LIMIT, || std::process::exit(3)).unwrap_err().contains("or died"));
     }
 
     #[test]
-    fn a_child_that_sleeps_is_left_alone_in_time() {
+    fn a_child_that_sleeps_is_killed_and_left_alone_in_time() {
         let begin = Instant::now();
-        assert_eq!(child("echo x; exec sleep 60", Duration::from_millis(200)), None);
+        let answer = supervised(Duration::from_millis(200), || {
+            std::thread::sleep(Duration::from_secs(60));
+            true
+        });
+        assert!(answer.unwrap_err().contains("no answer within 0 s"));
         assert!(begin.elapsed() < Duration::from_secs(20));
-        assert_eq!(supervised(Path::new("/no/such/program"), "/dev/vdb", LIMIT), None);
+    }
+
+    #[test]
+    fn the_child_has_a_group_of_its_own_and_none_of_the_callers_pipes() {
+        let apart = supervised(LIMIT, || {
+            let null =
+                |n| std::fs::read_link(format!("/proc/self/fd/{n}")).is_ok_and(|to| to == Path::new("/dev/null"));
+            nix::unistd::getpgrp() == nix::unistd::getpid() && (0..3).all(null)
+        });
+        assert_eq!(apart, Ok(true));
     }
 }

@@ -36,7 +36,6 @@ pub fn main(arguments: &[String]) -> ExitCode {
             _ => usage("detach: --start and --limit take seconds"),
         },
         ["detach", token] if !token.starts_with('-') => explain::detach(token),
-        ["arm", arm::HERE, node] => arm::here(node),
         ["arm", node] => arm::arm(node),
         ["retry"] => explain::retry(),
         ["preview"] => explain::preview(),

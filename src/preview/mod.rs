@@ -4,6 +4,8 @@
 mod layer;
 mod map;
 
+use crate::device::SECTOR;
+
 pub use layer::{
     BANNER, LVM_CONF, MASKED, MASKED_GENERATORS, RULE, RULES_OFF, TARGET, WATCH, WATCH_SYSV, crypttab, fstab, inittab,
     is_wanted, may_stay_in_rcs,
@@ -15,6 +17,12 @@ const LEAST: u64 = 32 << 20;
 
 /// Largest store, in bytes: a preview is for looking, not for working.
 const MOST: u64 = 4 << 30;
+
+/// No page cache works with less, in bytes.
+const LEAST_DIRTY: u64 = 64 << 10;
+
+/// More than memory takes through a file system, a snapshot and a loop device, in bytes for each millisecond.
+const FASTEST: u64 = 1 << 20;
 
 /// At this share of the store, in percent, root becomes read-only.
 pub const FULL_PERCENT: u64 = 90;
@@ -37,6 +45,21 @@ pub fn store_bytes(available: u64, origin: u64) -> Result<u64, String> {
     }
     // A file of whole megabytes.
     Ok(bytes & !((1 << 20) - 1))
+}
+
+/// Bytes that the page cache may hold back of what was written to root, in bytes (`vm.dirty_bytes`). They still come when
+/// root becomes read-only, so they must fit into a quarter of what is kept free.
+#[must_use]
+pub fn dirty_bytes(all: u64) -> u64 {
+    (all.saturating_mul(SECTOR) / 100 * (100 - FULL_PERCENT) / 4).max(LEAST_DIRTY)
+}
+
+/// Milliseconds until the next look at a store of `all` sectors with `used` in use: less than a writer of [`FASTEST`] takes
+/// to fill half of what is kept free.
+#[must_use]
+pub fn pause_ms(used: u64, all: u64) -> u64 {
+    let half_way = all.saturating_mul((100 + FULL_PERCENT) / 2) / 100;
+    (half_way.saturating_sub(used).saturating_mul(SECTOR) / FASTEST).clamp(1, 500)
 }
 
 /// Sectors in use and sectors there are, of a status line of dm-snapshot (`0 524288 snapshot 80/65536 16`). `None`: the
@@ -62,6 +85,21 @@ mod tests {
         assert_eq!(store_bytes(400 * MIB, MIB), Ok(32 * MIB));
         assert!(store_bytes(63 * MIB, 100 << 30).unwrap_err().contains("63 MiB"));
         assert!(store_bytes(u64::MAX, u64::MAX).is_ok());
+    }
+
+    #[test]
+    fn the_fastest_writer_is_seen_before_the_store_is_full() {
+        for all in [128 * MIB, 200 * MIB, MOST].map(|bytes| bytes / SECTOR) {
+            let mut used = 0;
+            while used * 100 < all * FULL_PERCENT {
+                used += pause_ms(used, all) * FASTEST / SECTOR;
+            }
+            // One look that comes a millisecond late, what the page cache holds back, and the list of what is where, one in 256.
+            let late = FASTEST / SECTOR;
+            assert!((used + late) * 257 / 256 + dirty_bytes(all) / SECTOR < all, "{used} of {all}");
+        }
+        assert_eq!((pause_ms(0, MOST / SECTOR), pause_ms(u64::MAX, 8)), (500, 1));
+        assert_eq!((dirty_bytes(200 * MIB / SECTOR), dirty_bytes(0)), (5_242_880, LEAST_DIRTY));
     }
 
     #[test]

@@ -18,8 +18,11 @@ use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-/// Between two looks at a child.
-const PAUSE: Duration = Duration::from_millis(10);
+/// Between the first two looks at a child, which may be about to end; each pause is twice the one before.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// Longest pause between two looks at a child.
+const LONG_PAUSE: Duration = Duration::from_millis(10);
 
 /// A child that was started.
 #[derive(Debug)]
@@ -64,11 +67,15 @@ impl Child {
 
     /// The exit status, if it comes until then. A child that a signal ended has the status 128 + signal, as in the shell.
     pub fn wait_until(&self, deadline: Instant) -> Option<i32> {
+        let mut pause = PAUSE;
         loop {
             match waitpid(self.pid, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(_, status)) => return Some(status),
                 Ok(WaitStatus::Signaled(_, signal, _)) => return Some(128 + signal as i32),
-                Ok(_) | Err(Errno::EINTR) if Instant::now() < deadline => thread::sleep(PAUSE),
+                Ok(_) | Err(Errno::EINTR) if Instant::now() < deadline => {
+                    thread::sleep(pause);
+                    pause = (pause * 2).min(LONG_PAUSE);
+                }
                 _ => return None,
             }
         }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "this is where the machine is touched")]
 
+#[cfg(any(test, feature = "early", feature = "seal"))]
+pub(crate) mod apart;
 pub mod belt;
 mod child;
 pub mod dm;

@@ -9,13 +9,10 @@ use nix::mount::{MsFlags, mount};
 use super::is_on;
 use crate::device::{DevNo, DeviceKind};
 use crate::execute::{Command, Host as _};
-use crate::preview::{FULL_PERCENT, used};
+use crate::preview::{FULL_PERCENT, dirty_bytes, pause_ms, used};
 use crate::sys::Root;
 use crate::sys::dm::{Ask, Control};
 use crate::sys::machine::{Machine, console, kmsg, run};
-
-/// Between two looks: even a fast writer does not fill a tenth of the store in it.
-const PAUSE: Duration = Duration::from_millis(500);
 
 /// Runs until root is read-only, or the preview has gone.
 pub(in crate::early) fn watch() -> ExitCode {
@@ -23,19 +20,35 @@ pub(in crate::early) fn watch() -> ExitCode {
         kmsg("preview: there is none here to be watched");
         return ExitCode::SUCCESS;
     };
+    let mut bounded = false;
     loop {
         let Some(lines) = control.lines(device, Ask::Status) else { return ExitCode::FAILURE };
         let status = lines.first().map(String::as_str).unwrap_or_default();
         let how_full = match used(status) {
-            Some((used, all)) if used.saturating_mul(100) < all.saturating_mul(FULL_PERCENT) => None,
-            Some((used, all)) => Some(format!("{} % full", used.saturating_mul(100) / all.max(1))),
-            None => Some("full".to_owned()),
+            Some((used, all)) if used.saturating_mul(100) < all.saturating_mul(FULL_PERCENT) => {
+                if !bounded {
+                    bound(all);
+                    bounded = true;
+                }
+                std::thread::sleep(Duration::from_millis(pause_ms(used, all)));
+                continue;
+            }
+            Some((used, all)) => format!("{} % full", used.saturating_mul(100) / all.max(1)),
+            None => "full".to_owned(),
         };
-        if let Some(how_full) = how_full {
-            end(&how_full);
-            return ExitCode::SUCCESS;
+        end(&how_full);
+        return ExitCode::SUCCESS;
+    }
+}
+
+/// A writer waits for the store instead of filling memory with what the store then has no room for. In a preview root is
+/// all that is written to.
+fn bound(all: u64) {
+    let bytes = dirty_bytes(all);
+    for (name, bytes) in [("dirty_background_bytes", bytes / 2), ("dirty_bytes", bytes)] {
+        if let Err(error) = std::fs::write(format!("/proc/sys/vm/{name}"), format!("{bytes}\n")) {
+            kmsg(&format!("preview: vm.{name}: {error}"));
         }
-        std::thread::sleep(PAUSE);
     }
 }
 

@@ -1,30 +1,36 @@
-//! The parent's side: ask, and wait no longer than allowed.
+//! The asking side: ask, and wait no longer than allowed.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::Signal;
 
-use super::{COMMAND, MAX_READ};
+use super::serve::answer;
+use super::{COMMAND, MAX_READ, Reader};
 use crate::device::DevNo;
 use crate::sys::child::Child;
 
 /// Bytes of an answer before its data.
 const HEADER: usize = 20;
 
+/// Stack of the thread that hands requests on, in bytes.
+const STACK: usize = 128 * 1024;
+
 /// A child that has answered everything gets this long to exit.
 const EXIT: Duration = Duration::from_secs(5);
 
-/// A child that reads some devices.
+/// A reader of some devices.
 #[derive(Debug)]
 pub(in crate::sys) struct Batch {
-    child: Child,
+    /// `None`: it is a thread of this process.
+    child: Option<Child>,
     stdin: Option<PipeWriter>,
     stdout: PipeReader,
     /// What has come of the next answers.
@@ -45,20 +51,39 @@ pub(in crate::sys) struct Answer {
 }
 
 impl Batch {
-    /// Starts a child for these devices.
-    pub fn start(program: &Path, devices: &[(DevNo, PathBuf)]) -> io::Result<Self> {
-        let mut argv = vec![program.as_os_str().to_owned().into_vec(), COMMAND.into()];
-        for (number, path) in devices {
+    /// Starts a reader for these devices.
+    ///
+    /// # Errors
+    /// The system's word; `Unsupported` for [`Reader::Inline`], which is no reader of its own.
+    pub fn start(reader: &Reader, devices: &[(DevNo, PathBuf)]) -> io::Result<Self> {
+        let words = devices.iter().map(|(number, path)| {
             let mut word = format!("{number}=").into_bytes();
             word.extend(path.as_os_str().to_owned().into_vec());
-            argv.push(word);
-        }
+            word
+        });
         let (its_stdin, stdin) = io::pipe()?;
         let (stdout, its_stdout) = io::pipe()?;
-        // stderr must not be inherited: an abandoned child would hold the caller's pipe open.
-        let stderr = File::options().write(true).open("/dev/null")?;
-        let child = Child::start(argv, its_stdin, its_stdout, stderr)?;
+        let child = match reader {
+            Reader::Inline => return Err(io::ErrorKind::Unsupported.into()),
+            Reader::Threads => {
+                let words: Vec<String> = words.map(|w| String::from_utf8_lossy(&w).into_owned()).collect();
+                let out = File::from(OwnedFd::from(its_stdout));
+                thread::Builder::new().stack_size(STACK).spawn(move || answer(&mut { its_stdin }, out, &words))?;
+                None
+            }
+            Reader::Child(program) => {
+                let argv = [program.as_os_str().to_owned().into_vec(), COMMAND.into()].into_iter().chain(words);
+                // stderr must not be inherited: an abandoned child would hold the caller's pipe open.
+                let stderr = File::options().write(true).open("/dev/null")?;
+                Some(Child::start(argv, its_stdin, its_stdout, stderr)?)
+            }
+        };
         Ok(Self { child, stdin: Some(stdin), stdout, received: Vec::new(), owed: 0 })
+    }
+
+    /// Everything was answered: it can be asked again.
+    pub fn is_idle(&self) -> bool {
+        self.owed == 0
     }
 
     /// Asks for `length` bytes at `offset` of one device.
@@ -121,14 +146,15 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
+        // It ends as soon as it sees the end of its requests.
         drop(self.stdin.take());
+        let Some(child) = &self.child else { return };
         if self.owed == 0 {
-            // All answered: it exits as soon as it sees the end of its stdin.
-            let _ = self.child.wait_until(Instant::now() + EXIT);
+            let _ = child.wait_until(Instant::now() + EXIT);
         } else {
             // A thread may sleep in the kernel for minutes. Killed and left alone: init reaps it.
-            self.child.signal(Signal::SIGKILL);
-            let _ = self.child.wait_until(Instant::now());
+            child.signal(Signal::SIGKILL);
+            let _ = child.wait_until(Instant::now());
         }
     }
 }
@@ -137,13 +163,14 @@ impl Drop for Batch {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
     use std::time::Duration;
 
-    fn script(dir: &Path, body: &str) -> PathBuf {
+    fn script(dir: &Path, body: &str) -> Reader {
         let path = dir.join("reader");
         std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path
+        Reader::Child(path)
     }
 
     fn devices() -> Vec<(DevNo, PathBuf)> {
@@ -159,6 +186,23 @@ mod tests {
         assert!(batch.next(Instant::now() + Duration::from_millis(200)).is_none());
         drop(batch);
         assert!(begin.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn threads_answer_like_a_child_and_can_be_asked_again() {
+        let list = vec![(DevNo { major: 0, minor: 1 }, PathBuf::from("/dev/null")), devices().remove(0)];
+        let mut batch = Batch::start(&Reader::Threads, &list).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        for offset in [0, 4096] {
+            batch.ask(0, offset, 512).unwrap();
+            assert!(!batch.is_idle());
+            let answer = batch.next(deadline).unwrap();
+            assert_eq!((answer.index, answer.offset), (0, offset));
+            // A character device: ENOTBLK.
+            assert_eq!(answer.bytes.unwrap_err(), "Block device required (os error 15)");
+            assert!(batch.is_idle() && batch.next(deadline).is_none());
+        }
+        assert_eq!(Batch::start(&Reader::Inline, &list).unwrap_err().kind(), io::ErrorKind::Unsupported);
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! Reading devices that may never answer.
 //!
-//! A read from a dying SSD can sleep in the kernel where no signal reaches it. So the reads are made by a child: this
-//! program again, with [`COMMAND`] as its first word, one thread for each device. Whoever waits for it waits for a
-//! limited time and then abandons it; the child holds nothing but two pipes.
+//! A read from a dying SSD can sleep in the kernel where no signal reaches it. So the reads are made by somebody who can be
+//! abandoned, a thread for each device: in a child, which is this program again with [`COMMAND`] as its first word, or in
+//! this process, where that is itself a child whose parent waits for a limited time only. Whoever asks waits for a limited
+//! time; the reader holds nothing but two pipes.
 //!
-//! Requests on the child's stdin are 16 bytes: device index (u32), byte offset (u64), length (u32). Answers on its
-//! stdout are 20 bytes, index, offset, errno (u32, 0: fine), length, and then that many bytes. All little-endian.
+//! Requests are 16 bytes: device index (u32), byte offset (u64), length (u32). Answers are 20 bytes, index, offset, errno
+//! (u32, 0: fine), length, and then that many bytes. All little-endian.
 
 mod batch;
 mod serve;
+
+use std::path::PathBuf;
 
 pub use serve::serve;
 
@@ -16,6 +19,26 @@ pub(super) use batch::Batch;
 
 /// First argument that makes either program a reader. The other arguments are `MAJOR:MINOR=PATH`.
 pub const COMMAND: &str = "read-devices";
+
+/// Who reads the devices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reader {
+    /// The calling thread, which then hangs where they hang.
+    Inline,
+    /// Threads of this process, which cannot end before they do. For a process that can be abandoned
+    /// (`sys/apart.rs`): that saves starting another program.
+    Threads,
+    /// A child: this program's own file, started again.
+    Child(PathBuf),
+}
+
+impl Reader {
+    /// This program, started again.
+    #[must_use]
+    pub fn child() -> Self {
+        std::env::current_exe().map_or(Self::Inline, Self::Child)
+    }
+}
 
 /// Longest single read, in bytes.
 pub(super) const MAX_READ: u32 = 1 << 20;

@@ -1,4 +1,4 @@
-//! The child's side: answer until stdin ends.
+//! The reading side: answer until the requests end.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -29,20 +29,25 @@ struct Request {
 #[must_use]
 pub fn serve(devices: impl Iterator<Item = OsString>) -> ExitCode {
     let Ok(out) = io::stdout().as_fd().try_clone_to_owned() else { return ExitCode::FAILURE };
-    let out = Arc::new(Mutex::new(File::from(out)));
     let devices: Vec<String> = devices.map(|d| d.to_string_lossy().into_owned()).collect();
+    match answer(&mut io::stdin().lock(), File::from(out), &devices) {
+        Some(()) => ExitCode::SUCCESS,
+        None => ExitCode::FAILURE,
+    }
+}
+
+/// Answers until the requests end; `None`: at one that cannot be answered.
+pub(super) fn answer(requests: &mut impl io::Read, out: File, devices: &[String]) -> Option<()> {
+    let out = Arc::new(Mutex::new(out));
     let mut threads: Vec<Option<Sender<Request>>> = devices.iter().map(|_| None).collect();
-    let mut stdin = io::stdin().lock();
-    while let Some(request) = next(&mut stdin) {
+    while let Some(request) = next(requests) {
         let at = request.index as usize;
-        let (Some(device), Some(thread)) = (devices.get(at), threads.get_mut(at)) else { return ExitCode::FAILURE };
+        let (device, thread) = (devices.get(at)?, threads.get_mut(at)?);
         let sender = thread.get_or_insert_with(|| start(device.clone(), Arc::clone(&out)));
-        if sender.send(request).is_err() {
-            return ExitCode::FAILURE;
-        }
+        sender.send(request).ok()?;
     }
     // Threads that sleep in the kernel die when their read returns; nobody waits for them.
-    ExitCode::SUCCESS
+    Some(())
 }
 
 fn next(stdin: &mut impl io::Read) -> Option<Request> {

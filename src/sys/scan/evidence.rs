@@ -2,7 +2,7 @@
 
 use super::ScanOptions;
 use super::chunks::Chunk;
-use super::fetch::fetch;
+use super::fetch::{Idle, fetch};
 use super::mounts::mountinfo;
 use crate::device::lvm::volume_groups;
 use crate::device::{Content, Device, DeviceKind};
@@ -16,6 +16,7 @@ pub(in crate::sys) const OPENED: &str = "/run/originboot/root-opened";
 pub(super) fn evidence(
     root: &Root,
     options: &ScanOptions,
+    idle: &mut Option<Idle>,
     devices: &[Device],
     record: &mut dyn FnMut(&Device, &[Chunk]),
 ) -> Seen {
@@ -37,7 +38,7 @@ pub(super) fn evidence(
         return seen;
     }
     let pieces: Vec<_> = wanted.iter().map(|(want, device)| (*device, want.offset, want.length)).collect();
-    let Some(read) = fetch(root, options, &pieces) else { return seen };
+    let Some(read) = fetch(root, options, idle, &pieces) else { return seen };
     for ((want, device), read) in wanted.iter().zip(&read) {
         if let Ok(bytes) = read {
             record(device, &[(want.offset, bytes.clone())]);

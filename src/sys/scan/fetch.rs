@@ -1,5 +1,4 @@
-//! A few bounded reads from physical volumes, all at once. `inside.rs` has the same for its blocks of one size, as it is
-//! shipped today; with the feature switched on it can read through here.
+//! A few bounded reads from physical volumes, all at once.
 
 use std::time::Instant;
 
@@ -7,39 +6,59 @@ use super::ScanOptions;
 use super::chunks::{Chunks, Trouble};
 use super::probe::{node, open_for_reading, read, snapshot_chunks, snapshot_dir};
 use crate::device::{DevNo, Device, SECTOR, read_vec};
-use crate::sys::reader::{ALIGN, Batch};
+use crate::sys::reader::{ALIGN, Batch, Reader};
 use crate::sys::root::Root;
 
 /// One read: the device, its first byte and how many.
 pub(super) type Piece<'a> = (&'a Device, u64, u32);
 
-/// Reads every piece. `None`: nothing is known, because no child could be started; a failure of ours must not look like
-/// damage of theirs.
-pub(super) fn fetch(root: &Root, options: &ScanOptions, wanted: &[Piece<'_>]) -> Option<Vec<Result<Vec<u8>, String>>> {
-    match &options.reader {
-        Some(program) if root.is_machine() => by_child(root, program, options, wanted),
-        _ => Some(wanted.iter().map(|piece| direct(root, *piece)).collect()),
+/// A reader that has answered everything, for the next questions of the same look: starting one costs more than what it
+/// reads.
+pub(super) struct Idle {
+    pub batch: Batch,
+    /// What it reads, in the order of its list.
+    pub devices: Vec<DevNo>,
+}
+
+/// Reads every piece, by the reader in `idle` where it knows the devices, and leaves one there. `None`: nothing is known,
+/// because no reader could be started; a failure of ours must not look like damage of theirs.
+pub(super) fn fetch(
+    root: &Root,
+    options: &ScanOptions,
+    idle: &mut Option<Idle>,
+    wanted: &[Piece<'_>],
+) -> Option<Vec<Result<Vec<u8>, String>>> {
+    match options.reader_of(root) {
+        Some(reader) => by_reader(root, reader, options, idle, wanted),
+        None => Some(wanted.iter().map(|piece| direct(root, *piece)).collect()),
     }
 }
 
-/// Extents begin at a multiple of a sector only: the child reads aligned, and the piece is cut out.
-fn by_child(
+/// Extents begin at a multiple of a sector only: the reader reads aligned, and the piece is cut out.
+fn by_reader(
     root: &Root,
-    program: &std::path::Path,
+    reader: &Reader,
     options: &ScanOptions,
+    idle: &mut Option<Idle>,
     wanted: &[Piece<'_>],
 ) -> Option<Vec<Result<Vec<u8>, String>>> {
     let silent = || Err(format!("no answer within {} s", options.limit.as_secs()));
-    let mut list: Vec<(DevNo, std::path::PathBuf)> = Vec::new();
-    let mut places = Vec::new();
-    for (device, _, _) in wanted {
-        let at = list.iter().position(|(no, _)| *no == device.devno).unwrap_or_else(|| {
-            list.push((device.devno, root.place(&node(&device.name))));
-            list.len() - 1
-        });
-        places.push(at);
-    }
-    let mut batch = Batch::start(program, &list).ok()?;
+    let knows = |idle: &Idle| wanted.iter().all(|(device, ..)| idle.devices.contains(&device.devno));
+    let Idle { mut batch, devices } = match idle.take().filter(knows) {
+        Some(idle) => idle,
+        None => {
+            let mut list: Vec<(DevNo, std::path::PathBuf)> = Vec::new();
+            for (device, ..) in wanted {
+                if !list.iter().any(|(no, _)| *no == device.devno) {
+                    list.push((device.devno, root.place(&node(&device.name))));
+                }
+            }
+            let batch = Batch::start(reader, &list).ok()?;
+            Idle { batch, devices: list.into_iter().map(|(no, _)| no).collect() }
+        }
+    };
+    let place = |device: &Device| devices.iter().position(|no| *no == device.devno);
+    let places: Vec<usize> = wanted.iter().map(|(device, ..)| place(device).unwrap_or(usize::MAX)).collect();
     let mut pieces: Vec<Result<Vec<u8>, String>> = wanted.iter().map(|_| silent()).collect();
     let aligned = |offset: u64| offset - offset % ALIGN;
     for ((_, offset, length), place) in wanted.iter().zip(&places) {
@@ -60,6 +79,9 @@ fn by_child(
                 };
             }
         }
+    }
+    if batch.is_idle() {
+        *idle = Some(Idle { batch, devices });
     }
     Some(pieces)
 }

@@ -12,13 +12,13 @@ mod probe;
 mod sysfs;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::time::Duration;
 
 pub(super) use chunks::Chunk;
 pub(super) use probe::snapshot_dir as probe_dir;
 
 use super::dm::{Ask, Control};
+use super::reader::Reader;
 use super::root::{Root, SNAPSHOT, SysError};
 use crate::device::{Content, Device, DeviceKind, Inside, Inventory, Swap};
 use crate::evidence::Seen;
@@ -29,9 +29,8 @@ const MAX_PROC: u64 = 16 << 20;
 /// How a scan reads.
 #[derive(Debug, Clone)]
 pub struct ScanOptions {
-    /// This program's own file, started again as the reader of devices ([`super::reader::COMMAND`]). `None`: devices are
-    /// read by the calling process, which then hangs where they hang.
-    pub reader: Option<PathBuf>,
+    /// Who reads the devices of this machine. Those of another root are read by the calling thread.
+    pub reader: Reader,
     /// How long all devices together may take to answer.
     pub limit: Duration,
     /// Kernel names of devices that did not answer at an earlier look; they are not asked again.
@@ -42,13 +41,18 @@ impl ScanOptions {
     /// For the initramfs: three seconds.
     #[must_use]
     pub fn early() -> Self {
-        Self { reader: std::env::current_exe().ok(), limit: Duration::from_secs(3), not_answering: Vec::new() }
+        Self { reader: Reader::child(), limit: Duration::from_secs(3), not_answering: Vec::new() }
     }
 
     /// For a running host, where a disk may have to spin up: ten seconds.
     #[must_use]
     pub fn host() -> Self {
         Self { limit: Duration::from_secs(10), ..Self::early() }
+    }
+
+    /// Who is asked for the devices of this root; `None`: nobody, they are read here.
+    fn reader_of(&self, root: &Root) -> Option<&Reader> {
+        Some(&self.reader).filter(|reader| root.is_machine() && **reader != Reader::Inline)
     }
 }
 
@@ -70,10 +74,10 @@ pub(super) fn scan_recording(
     let mut devices = sysfs::devices(root)?;
     tables(root, &mut devices);
     let wanted: Vec<usize> = (0..devices.len()).filter(|i| is_wanted(&devices, *i)).collect();
-    probe::probe(root, options, &mut devices, &wanted, record);
+    let mut idle = probe::probe(root, options, &mut devices, &wanted, record);
     array_ids(&mut devices);
-    let inside = inside::inside(root, options, &devices, record);
-    let evidence = evidence::evidence(root, options, &devices, record);
+    let inside = inside::inside(root, options, &mut idle, &devices, record);
+    let evidence = evidence::evidence(root, options, &mut idle, &devices, record);
     Ok(with_uses(root, devices, inside, evidence))
 }
 

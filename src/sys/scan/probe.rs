@@ -1,22 +1,23 @@
-//! Reading devices for [`probe`](crate::device::superblock::probe): by a child, by this process, from a snapshot.
+//! Reading devices for [`probe`](crate::device::superblock::probe): by a reader, by this thread, from a snapshot.
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use nix::sys::stat::{major, minor};
 
 use super::ScanOptions;
 use super::chunks::{Chunk, Chunks, Trouble};
+use super::fetch::Idle;
 use crate::device::superblock::container::Container;
 use crate::device::superblock::probe::probe as look;
 use crate::device::{Content, DevNo, Device, DeviceKind, SECTOR};
-use crate::sys::reader::{ALIGN, Batch, MAX_READ};
+use crate::sys::reader::{ALIGN, Batch, MAX_READ, Reader};
 use crate::sys::root::{Root, SNAPSHOT};
 
-/// Devices read by one child: bounds memory and threads.
+/// Devices read by one reader: bounds memory and threads.
 const BATCH: usize = 64;
 
 /// First bytes of every device that are fetched: labels and superblocks up to that of btrfs.
@@ -33,7 +34,14 @@ const MAX_RECORDED: u64 = 64 << 20;
 
 type Record<'a> = &'a mut dyn FnMut(&Device, &[Chunk]);
 
-pub(super) fn probe(root: &Root, options: &ScanOptions, devices: &mut [Device], wanted: &[usize], record: Record<'_>) {
+/// Looks at the devices `wanted`. Leaves the last reader, where it is idle.
+pub(super) fn probe(
+    root: &Root,
+    options: &ScanOptions,
+    devices: &mut [Device],
+    wanted: &[usize],
+    record: Record<'_>,
+) -> Option<Idle> {
     let mut asked = Vec::new();
     for &index in wanted {
         let Some(device) = devices.get_mut(index) else { continue };
@@ -43,19 +51,18 @@ pub(super) fn probe(root: &Root, options: &ScanOptions, devices: &mut [Device], 
             asked.push(index);
         }
     }
-    match &options.reader {
-        Some(program) if root.is_machine() => {
-            for indices in asked.chunks(BATCH) {
-                by_child(root, program, options, devices, indices, record);
-            }
+    let mut idle = None;
+    if let Some(reader) = options.reader_of(root) {
+        for indices in asked.chunks(BATCH) {
+            idle = by_reader(root, reader, options, devices, indices, record);
         }
-        _ => {
-            for index in asked {
-                let Some(device) = devices.get_mut(index) else { continue };
-                if root.is_snapshot() { from_snapshot(root, device, record) } else { inline(root, device, record) }
-            }
-        }
+        return idle;
     }
+    for index in asked {
+        let Some(device) = devices.get_mut(index) else { continue };
+        if root.is_snapshot() { from_snapshot(root, device, record) } else { inline(root, device, record) }
+    }
+    idle
 }
 
 /// Looks at one device and hands on what was read.
@@ -86,26 +93,26 @@ fn first_reads(size: u64) -> Vec<(u64, u32)> {
     reads
 }
 
-fn by_child(
+fn by_reader(
     root: &Root,
-    program: &Path,
+    reader: &Reader,
     options: &ScanOptions,
     devices: &mut [Device],
     indices: &[usize],
     record: Record<'_>,
-) {
+) -> Option<Idle> {
     let list: Vec<(DevNo, PathBuf)> =
         indices.iter().filter_map(|i| devices.get(*i)).map(|d| (d.devno, root.place(&node(&d.name)))).collect();
-    let batch = match Batch::start(program, &list) {
+    let batch = match Batch::start(reader, &list) {
         Ok(batch) => RefCell::new(batch),
         Err(error) => {
-            let reason = format!("starting {} to read it: {error}", program.display());
+            let reason = format!("starting a reader for it: {error}");
             for index in indices {
                 if let Some(device) = devices.get_mut(*index) {
                     device.content = Content::Unreadable { reason: reason.clone() };
                 }
             }
-            return;
+            return None;
         }
     };
     let seconds = options.limit.as_secs();
@@ -161,6 +168,8 @@ fn by_child(
         let known = known.get_mut(place).map(std::mem::take).unwrap_or_default();
         finish(device, known, &fetch, record);
     }
+    let devices = list.into_iter().map(|(number, _)| number).collect();
+    Some(Idle { batch: batch.into_inner(), devices }).filter(|idle| idle.batch.is_idle())
 }
 
 /// The device node of a kernel name.
@@ -305,12 +314,13 @@ mod tests {
         };
         let mut devices = vec![device("sda"), device("sdb")];
         let options = ScanOptions {
-            reader: Some(reader.clone()),
+            reader: Reader::Child(reader),
             limit: std::time::Duration::from_millis(1500),
             not_answering: Vec::new(),
         };
         let begin = Instant::now();
-        by_child(&Root::machine(), &reader, &options, &mut devices, &[0, 1], &mut |_, _| {});
+        let idle = by_reader(&Root::machine(), &options.reader, &options, &mut devices, &[0, 1], &mut |_, _| {});
+        assert!(idle.is_none());
         assert!(begin.elapsed() < std::time::Duration::from_secs(30));
         assert_eq!(devices[0].content, Content::None);
         assert!(

@@ -1,6 +1,5 @@
 //! The machine at the end of its shutdown, as a [`Shutdown`].
 
-mod child;
 mod stamps;
 
 use std::fs::{File, OpenOptions};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::sys::reboot::{RebootMode, reboot};
 
+use super::apart::in_child;
 use super::dm::{Ask, Control};
 use super::machine::printable;
 use super::root::Root;
@@ -20,7 +20,6 @@ use crate::device::dm::CacheStatus;
 use crate::seal::{
     Caller, Closer, Closing, Facts, Outcome, Process, Shutdown, StampDevice, Step, Verb, close, outcome,
 };
-use child::in_child;
 pub use stamps::Stamps;
 
 /// Between two looks at the processes.
@@ -95,12 +94,8 @@ impl Shutdown for Machine {
     }
 
     fn sync(&mut self, limit: Duration) -> Result<(), String> {
-        let heard = in_child(limit, |parent| {
-            nix::unistd::sync();
-            // A parent that has gone needs no answer.
-            let _ = parent.write_all(b"s");
-        })?;
-        if heard == b"s" { Ok(()) } else { Err(format!("sync did not end within {} s", limit.as_secs())) }
+        let heard = in_child(limit, |_| nix::unistd::sync())?;
+        if heard.done { Ok(()) } else { Err(format!("sync did not end within {} s", limit.as_secs())) }
     }
 
     fn close(&mut self, devices: &[Closing], limit: Duration) -> Result<Outcome, String> {
@@ -117,7 +112,7 @@ impl Shutdown for Machine {
             let stamps = stamps.as_deref_mut();
             close(devices, &mut Child { control, log, parent, stamps, latest });
         })?;
-        Ok(outcome(&heard))
+        Ok(outcome(&heard.said))
     }
 
     fn reboot(&mut self, verb: Verb) {

@@ -1,6 +1,5 @@
 //! The stamps of the volumes that are about to be closed.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::backend;
@@ -9,6 +8,7 @@ use crate::device::lvm::Id;
 use crate::evidence::{Doubt, Write};
 use crate::seal::{Closing, Prepared, StampDevice};
 use crate::sys::machine::RUN_DIR;
+use crate::sys::reader::Reader;
 use crate::sys::root::Root;
 use crate::sys::scan::{ScanOptions, scan};
 use crate::sys::stamp::{Aim, Lock, Pv, aim};
@@ -35,10 +35,10 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Nothing is read yet. `reader`: this program's own file, see [`crate::sys::reader`].
+    /// Nothing is read yet. For a process that can be abandoned: see [`Reader::Threads`].
     #[must_use]
-    pub fn new(root: Root, reader: Option<PathBuf>) -> Self {
-        let options = ScanOptions { reader, limit: LIMIT, not_answering: Vec::new() };
+    pub fn new(root: Root) -> Self {
+        let options = ScanOptions { reader: Reader::Threads, limit: LIMIT, not_answering: Vec::new() };
         Self { root, options, lock: None, open: Vec::new() }
     }
 }

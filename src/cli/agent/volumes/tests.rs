@@ -3,6 +3,7 @@
 use super::*;
 use crate::evidence::testing::{ARMED_HERE, WRITETHROUGH, hdd, mark, place, ssd, stamp, with_stamp_lv};
 use crate::evidence::{SlotRead, Slots};
+use crate::sys::reader::Reader;
 use crate::sys::scan::{ScanOptions, scan};
 use crate::sys::stamp::host::{Host, physical_volume};
 
@@ -62,7 +63,7 @@ impl Machine {
     /// One look.
     fn look(&mut self) -> Stamp {
         let root = Root::new(self.host.path()).unwrap();
-        let options = ScanOptions { reader: None, limit: Duration::from_secs(3), not_answering: Vec::new() };
+        let options = ScanOptions { reader: Reader::Inline, limit: Duration::from_secs(3), not_answering: Vec::new() };
         let inventory = scan(&root, &options).unwrap();
         let line = std::fs::read_to_string(self.host.path().join("originboot-snapshot/dm/dm-0.status")).unwrap();
         let status = |device: DevNo| (device == CACHE).then(|| line.trim_end().parse().ok()).flatten();

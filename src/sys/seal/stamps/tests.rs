@@ -38,7 +38,7 @@ impl Machine {
     }
 
     fn stamps(&self) -> Stamps {
-        Stamps::new(Root::new(self.host.path()).unwrap(), None)
+        Stamps::new(Root::new(self.host.path()).unwrap())
     }
 
     /// Closed with this status: the newest stamp then, and what kept it from being CLEAN.

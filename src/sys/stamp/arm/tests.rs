@@ -4,6 +4,7 @@ use super::*;
 use crate::device::lvm::CacheMode;
 use crate::evidence::testing::{WRITETHROUGH, earlier, hdd, mark, other_id, place, set, ssd, stamp, with_stamp_lv};
 use crate::evidence::{BootId, SlotRead, Slots, Stamp, State};
+use crate::sys::reader::Reader;
 use crate::sys::stamp::Lock;
 use crate::sys::stamp::host::{Host, physical_volume};
 
@@ -48,7 +49,7 @@ impl Machine {
 
     fn event(&self, device: &str) -> ArmRun {
         let root = Root::new(self.host.path()).unwrap();
-        let options = ScanOptions { reader: None, limit: Duration::from_secs(3), not_answering: Vec::new() };
+        let options = ScanOptions { reader: Reader::Inline, limit: Duration::from_secs(3), not_answering: Vec::new() };
         let run = self.host.path().join("run-originboot");
         arm(&root, &options, &run, &format!("/dev/{device}"), Duration::from_secs(5))
     }
@@ -258,7 +259,7 @@ fn without_the_boot_id_nothing_is_written_and_it_is_said() {
 fn a_writer_that_does_not_end_is_waited_for_no_longer_than_allowed() {
     let machine = Machine::new(&clean());
     let root = Root::new(machine.host.path()).unwrap();
-    let options = ScanOptions { reader: None, limit: Duration::from_secs(3), not_answering: Vec::new() };
+    let options = ScanOptions { reader: Reader::Inline, limit: Duration::from_secs(3), not_answering: Vec::new() };
     let dir = machine.host.path().join("run-originboot");
     let held = Lock::take(&dir, Duration::from_secs(1)).unwrap();
     let run = arm(&root, &options, &dir, "/dev/vdb", Duration::from_millis(20));
@@ -274,7 +275,7 @@ fn a_writer_that_does_not_end_is_waited_for_no_longer_than_allowed() {
 fn after_a_detach_the_fence_stands_in_every_later_generation() {
     let machine = Machine::new(&clean());
     let root = Root::new(machine.host.path()).unwrap();
-    let options = ScanOptions { reader: None, limit: Duration::from_secs(3), not_answering: Vec::new() };
+    let options = ScanOptions { reader: Reader::Inline, limit: Duration::from_secs(3), not_answering: Vec::new() };
     let before = scan(&root, &options).unwrap().evidence.stamps;
     let with = crate::evidence::testing::vg(&machine.text);
     let detached = crate::backend::lvm_cache::detached_text(&with, &[ssd()], &[&set()]).unwrap();
